@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Workers, jobs and futures.
+ *
+ * A worker is one named thread that opens and owns one device.  Any thread
+ * submits jobs to it and gets futures.  Submitting takes no lock, allocates
+ * nothing and makes no system call unless the worker sleeps; the first
+ * submission of a thread to a worker sets up that thread's lane, which does.
+ *
+ * Contract of a future: it completes exactly once, also when the worker shuts
+ * down.  The job owns references to all that it reads and writes, so a waiter
+ * may leave at any time.  Dropping the last handle of a job that has not
+ * started cancels it.  A job that was cancelled or whose deadline passed
+ * before it started never reaches the device.
+ */
+#ifndef PAGESIFT_JOB_H
+#define PAGESIFT_JOB_H
+
+#include <pagesift/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct psg_worker psg_worker;
+typedef struct psg_future psg_future;
+
+typedef struct psg_worker_options {
+	size_t lane_capacity; /* jobs that one thread may have outstanding; 0 means 1023; at most
+				 65535 */
+	const char *name;     /* thread name, 15 bytes are shown; NULL: "psg-" and the device */
+} psg_worker_options;
+
+/*
+ * Starts a worker and waits until its thread has opened `device` (names as in
+ * psg_device_open) or failed to, whose error is passed on.  `options` may be NULL.
+ */
+PSG_API psg_status psg_worker_open(const char *device, const psg_worker_options *options,
+				   psg_worker **out, psg_error *error);
+
+/* What the worker runs on; borrowed; any thread. */
+PSG_API const psg_device_info *psg_worker_device(const psg_worker *worker);
+
+/*
+ * Refuses new jobs (SHUTDOWN) and waits until the accepted ones have ended.
+ * TIMED_OUT when `timeout_ns` (negative: no limit) passes first; the rest goes on.
+ */
+PSG_API psg_status psg_worker_drain(psg_worker *worker, int64_t timeout_ns);
+
+/* Refuses new jobs and completes the queued ones with SHUTDOWN; the running one stops at its next
+ * step. */
+PSG_API void psg_worker_abort(psg_worker *worker);
+
+/*
+ * Aborts what is left, joins the thread and frees the worker.  No other thread may be inside
+ * a submission to it; futures stay valid until they are released.  NULL is allowed.  Not from
+ * the worker's own thread.
+ */
+PSG_API void psg_worker_close(psg_worker *worker);
+
+/* Counters since the start; a snapshot without locks. */
+typedef struct psg_worker_stats {
+	uint64_t submitted, completed, failed, cancelled, expired, refused_full;
+	uint64_t queued; /* accepted and not yet ended */
+	uint64_t lanes;  /* threads that own a lane now */
+} psg_worker_stats;
+
+PSG_API void psg_worker_stats_get(const psg_worker *worker, psg_worker_stats *stats);
+
+typedef struct psg_job_options {
+	int64_t deadline_ns; /* absolute, psg_now_ns clock; 0: none.  A job not started by then ends
+				with TIMED_OUT */
+	int32_t priority;    /* 0 normal, 1 before all normal ones that wait, -1 after them */
+	/*
+	 * Called once when the future completes, before its waiters wake, on the thread that
+	 * completes it: the worker's, or that of a canceller.  Must be short and must not block;
+	 * may submit and may release.  NULL: none.
+	 */
+	void (*done)(psg_future *future, void *user);
+	void *user;
+} psg_job_options;
+
+/*
+ * Submit an operator, a model run, or a function.  `options` may be NULL; so
+ * may `out` (a detached job: no future).  What the job reads (tensors, model) is referenced until
+ * it ends. FULL: this thread's lane has no free slot.  SHUTDOWN.  INVALID: the descriptor's shapes
+ * (checked here, on the caller's thread).  FORKED: the worker lives in the parent process. Any
+ * thread, also the worker's own; never blocks.
+ */
+PSG_API psg_status psg_submit(psg_worker *worker, const psg_op *op, const psg_job_options *options,
+			      psg_future **out, psg_error *error);
+PSG_API psg_status psg_submit_model(psg_worker *worker, psg_model *model, psg_tensor *const *in,
+				    size_t n_in, const psg_job_options *options, psg_future **out,
+				    psg_error *error);
+
+/* Runs on the worker's thread with its device; what it returns completes the future. */
+typedef psg_status (*psg_job_fn)(psg_device *device, void *arg, psg_error *error);
+PSG_API psg_status psg_submit_function(psg_worker *worker, psg_job_fn fn, void *arg,
+				       const psg_job_options *options, psg_future **out,
+				       psg_error *error);
+
+typedef enum psg_future_state {
+	PSG_FUTURE_QUEUED,
+	PSG_FUTURE_RUNNING,
+	PSG_FUTURE_DONE,
+} psg_future_state;
+
+typedef enum psg_cancel_result {
+	PSG_CANCEL_REMOVED, /* it had not started and ends with CANCELLED */
+	PSG_CANCEL_RUNNING, /* it runs: it is asked to stop at its next step */
+	PSG_CANCEL_DONE,    /* it had already completed */
+} psg_cancel_result;
+
+/* Waits until the job ends and returns its status.  Not from the thread that runs it. */
+PSG_API psg_status psg_future_wait(psg_future *future);
+
+/* As above for at most `timeout_ns`: TIMED_OUT means not done yet; the job goes on.  0 polls. */
+PSG_API psg_status psg_future_wait_for(psg_future *future, int64_t timeout_ns);
+
+/* As above until an absolute time of psg_now_ns. */
+PSG_API psg_status psg_future_wait_until(psg_future *future, int64_t deadline_ns);
+
+PSG_API psg_future_state psg_future_poll(const psg_future *future);
+PSG_API psg_cancel_result psg_future_cancel(psg_future *future);
+
+/* Of a future that is done: its status and message.  INVALID while it is not. */
+PSG_API psg_status psg_future_error(const psg_future *future, psg_error *error);
+
+/*
+ * Of an operator or model run that ended well: its outputs, borrowed from the future.
+ * Else the job's own status and message; INVALID while it is not done or has no tensors.
+ */
+PSG_API psg_status psg_future_tensors(psg_future *future, psg_tensor *const **tensors, size_t *n,
+				      psg_error *error);
+
+/* queued, started and finished, psg_now_ns clock; 0 where it has not happened. */
+typedef struct psg_future_times {
+	int64_t queued_ns, started_ns, finished_ns;
+} psg_future_times;
+PSG_API void psg_future_times_get(const psg_future *future, psg_future_times *times);
+
+PSG_API psg_future *psg_future_ref(psg_future *future);
+PSG_API void psg_future_release(psg_future *future); /* NULL is allowed */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

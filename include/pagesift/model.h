@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Models: ONNX files, read once, run on any device.
+ *
+ * A model is immutable after load and may be shared by any number of threads
+ * and devices; its plans (one a device and input shape) are cached inside it,
+ * within a bound.  Opsets 7 to 17 of the operators in use are read; a model
+ * that needs anything else is refused at load with the node's name, operator
+ * and reason.
+ */
+#ifndef PAGESIFT_MODEL_H
+#define PAGESIFT_MODEL_H
+
+#include <pagesift/op.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct psg_model psg_model;
+
+typedef struct psg_model_options {
+	/* Replace a final softmax by its digest: [N,T,V] becomes [N,T,2], the arg-max class
+	 * and its probability (PSG_OP_CTC_DIGEST), so that V values a step need not be written. */
+	bool digest;
+	/* Plans kept, per device; 0 means 64 (chosen: the widths of one page and then some). */
+	size_t max_plans;
+} psg_model_options;
+
+/*
+ * Reads a model.  `options` may be NULL.  The caller owns one reference.
+ * Blocks for the time of reading and folding.  FORMAT: not ONNX, truncated, a
+ * cycle, a weight of the wrong size, shapes that contradict; UNSUPPORTED: an
+ * operator, opset or element type; INVALID; NOMEM.  Any thread.
+ */
+PSG_API psg_status psg_model_load_file(const char *path, const psg_model_options *options,
+				       psg_model **out, psg_error *error);
+
+/* As above from memory, which is not needed afterwards.  `name` (may be NULL) is for messages. */
+PSG_API psg_status psg_model_load_memory(const void *data, size_t size, const char *name,
+					 const psg_model_options *options, psg_model **out,
+					 psg_error *error);
+
+PSG_API psg_model *psg_model_ref(psg_model *model);
+PSG_API void psg_model_unref(psg_model *model); /* NULL is allowed */
+
+/* One input or output; strings are borrowed from the model. */
+typedef struct psg_port {
+	const char *name;
+	psg_dtype dtype;
+	psg_shape shape;                  /* -1 where the dimension is free */
+	const char *symbol[PSG_MAX_RANK]; /* the name of a free dimension, or NULL */
+} psg_port;
+
+PSG_API size_t psg_model_inputs(const psg_model *model);
+PSG_API size_t psg_model_outputs(const psg_model *model);
+PSG_API const psg_port *psg_model_input(const psg_model *model,
+					size_t index); /* NULL past the end */
+PSG_API const psg_port *psg_model_output(const psg_model *model,
+					 size_t index); /* NULL past the end */
+
+/*
+ * Runs the model on the thread that owns `device` and waits for it.  `in` has
+ * one tensor an input, in the model's order; the caller owns one reference to
+ * each tensor put into `out`, one an output.  Valid widths of in[0] are kept
+ * through every operator and found on the outputs.  INVALID: shapes that do
+ * not fit, with the node and the numbers; NOMEM, OOM.  `stop` (may be NULL) is
+ * asked between steps; when it returns true the run ends with CANCELLED.
+ */
+PSG_API psg_status psg_model_run(psg_model *model, psg_device *device, psg_tensor *const *in,
+				 size_t n_in, psg_tensor **out, size_t n_out,
+				 bool (*stop)(void *user), void *user, psg_error *error);
+
+/* What `pagesift-gpu model` prints. */
+typedef struct psg_model_stats {
+	size_t nodes_before, nodes_after; /* nodes in the file; operators left to run */
+	int64_t parameters;               /* float weights in the file */
+	psg_cost cost;                    /* for the given shapes */
+	int64_t peak_bytes;               /* activations and scratch of one run */
+	int64_t weight_bytes;
+} psg_model_stats;
+
+/* Plans for `device` and the input shapes (NULL: only what is independent of shapes) without
+ * running. */
+PSG_API psg_status psg_model_stats_get(psg_model *model, psg_device *device,
+				       const psg_shape *shapes, size_t n_shapes,
+				       psg_model_stats *stats, psg_error *error);
+
+/*
+ * Calls `visit` with each operator's name ("conv", "hardswish") and number of
+ * uses, as found in the file (before = true, ONNX names) or as planned for the shapes.
+ */
+PSG_API psg_status psg_model_operators(psg_model *model, psg_device *device,
+				       const psg_shape *shapes, size_t n_shapes, bool before,
+				       void (*visit)(void *user, const char *name, size_t count),
+				       void *user, psg_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pages in, text out.
+ *
+ * An engine holds the three models and a dictionary and runs pages through
+ * workers: decode, detection, boxes and crops, direction, recognition, text.
+ * No stage waits inside another's thread; any number of threads may submit any
+ * number of pages, and a page's text never depends on what else runs.
+ */
+#ifndef PAGESIFT_OCR_H
+#define PAGESIFT_OCR_H
+
+#include <pagesift/job.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct psg_ocr psg_ocr;
+
+typedef struct psg_ocr_options {
+	/* Folder of the models and the dictionary; NULL: PAGESIFT_MODELS, else
+	 * $XDG_DATA_HOME/pagesift/models, else ~/.local/share/pagesift/models */
+	const char *models_dir;
+	bool no_direction;    /* skip the upside-down classifier */
+	int32_t limit_side;   /* detection's longest side in pixels; 0 means 960 */
+	float box_threshold;  /* of the detection map; 0 means 0.3 */
+	float box_score;      /* least mean inside a box; 0 means 0.6 */
+	float unclip;         /* growth of a box; 0 means 1.5 */
+	size_t max_pages;     /* pages in flight before FULL; 0 means 64 */
+	int64_t max_pixels;   /* of a page; 0 means 178956970 (2^29 / 3: 512 MB as RGB) */
+	int32_t host_threads; /* for decoding and geometry; 0: as many as the workers' cores */
+} psg_ocr_options;
+
+/*
+ * Opens an engine over `n` workers, which must outlive it; a page's work goes
+ * to the one with the least waiting.  Blocks while models load.  `options` may be NULL.
+ * NO_DEVICE: n is 0; FORMAT, UNSUPPORTED: a model; INVALID: a file is missing (the
+ * message names it and says how to get it), or the dictionary does not fit the classes.
+ */
+PSG_API psg_status psg_ocr_open(psg_worker *const *workers, size_t n,
+				const psg_ocr_options *options, psg_ocr **out, psg_error *error);
+
+/* Cancels the pages in flight, waits for their running stages and frees the engine.  NULL is
+ * allowed. */
+PSG_API void psg_ocr_close(psg_ocr *ocr);
+
+typedef struct psg_point {
+	float x, y; /* pixels of the upright page, origin at the top left */
+} psg_point;
+
+typedef struct psg_line {
+	const char *text;  /* UTF-8 */
+	float confidence;  /* mean probability of its characters, 0 to 1 */
+	float box_score;   /* detection's mean inside the box */
+	float angle;       /* degrees clockwise from upright that the text runs */
+	psg_point quad[4]; /* clockwise from the text's top left */
+} psg_line;
+
+typedef struct psg_page_times {
+	double decode_ms, detect_ms, boxes_ms, direction_ms, recognise_ms,
+		total_ms; /* device stages include their wait in the queue */
+} psg_page_times;
+
+/* A page's result: plain data owned by its future. */
+typedef struct psg_page {
+	int32_t width, height; /* pixels, after the orientation tag */
+	int32_t index, count;  /* page of a multi-page file, from 0 */
+	const char *device;    /* "cpu" */
+	const char *fallback;  /* why it is not a GPU when one was asked for; "" otherwise */
+	size_t n_lines;
+	const psg_line *lines; /* in reading order */
+	psg_page_times times;
+} psg_page;
+
+/*
+ * Submits one page of an image file held in memory: PNG, JPEG, TIFF (`page`
+ * chooses, from 0), WebP, BMP, PNM or GIF.  The bytes are copied.  The future gives a psg_page.
+ * FULL: max_pages are in flight.  FORMAT (from the future): not an image, truncated, too large.
+ * Any thread; blocks for a copy of the bytes only.
+ */
+PSG_API psg_status psg_ocr_submit(psg_ocr *ocr, const void *data, size_t size, int32_t page,
+				  const psg_job_options *options, psg_future **out,
+				  psg_error *error);
+
+/* Of a page's future that ended well: the page, borrowed from the future.  Else its status and
+ * message. */
+PSG_API psg_status psg_ocr_page(psg_future *future, const psg_page **page, psg_error *error);
+
+/* Pages in an image file: 1 but for TIFF.  FORMAT: not an image. */
+PSG_API psg_status psg_image_pages(const void *data, size_t size, int32_t *pages, psg_error *error);
+
+/*
+ * Draws the boxes, numbered in reading order, over the page and returns a PNG
+ * for the caller to free().  `data` is what was submitted.
+ */
+PSG_API psg_status psg_page_draw(const psg_page *page, const void *data, size_t size, void **png,
+				 size_t *png_size, psg_error *error);
+
+typedef enum psg_format {
+	PSG_FORMAT_TEXT,
+	PSG_FORMAT_JSON,
+	PSG_FORMAT_TSV,
+	PSG_FORMAT_HOCR
+} psg_format;
+
+/*
+ * Writes a page in a format, ending with a newline, as a string for the caller to free().
+ * `name` is the file's name, any bytes; a JSON page is one line.
+ */
+PSG_API psg_status psg_page_format(const psg_page *page, const char *name, psg_format format,
+				   char **out, psg_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

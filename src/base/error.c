@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "base/base.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+	const char *name, *text;
+} statuses[] = {
+#define STATUS_ROW(name, value, text) [value] = { #name, text },
+	PSG_STATUS_MAP(STATUS_ROW)
+#undef STATUS_ROW
+};
+
+static bool known(psg_status status)
+{
+	return (size_t)status < sizeof(statuses) / sizeof(statuses[0]);
+}
+
+const char *psg_status_name(psg_status status)
+{
+	return known(status) ? statuses[status].name : "UNKNOWN";
+}
+
+const char *psg_status_text(psg_status status)
+{
+	return known(status) ? statuses[status].text : "unknown status";
+}
+
+bool psg_error_is_oom(const psg_error *error)
+{
+	return error != NULL && error->code == PSG_OOM;
+}
+
+const char *psg_version(void)
+{
+	return PACKAGE_VERSION;
+}
+
+psg_status psgi_fail(psg_error *error, psg_status code, const char *format, ...)
+{
+	va_list args;
+
+	if (error == NULL)
+		return code;
+	error->code = code;
+	va_start(args, format);
+	(void)vsnprintf(error->message, sizeof(error->message), format, args);
+	va_end(args);
+	return code;
+}
+
+void psgi_error_prefix(psg_error *error, const char *format, ...)
+{
+	char head[256];
+	size_t n, room;
+	va_list args;
+
+	if (error == NULL)
+		return;
+	va_start(args, format);
+	(void)vsnprintf(head, sizeof(head), format, args);
+	va_end(args);
+	n = strlen(head);
+	room = sizeof(error->message) - n - 2; /* ": " */
+	memmove(error->message + n + 2, error->message, room);
+	error->message[sizeof(error->message) - 1] = '\0';
+	memcpy(error->message, head, n);
+	memcpy(error->message + n, ": ", 2);
+}

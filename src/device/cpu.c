@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The CPU device: host memory, and a number of cores that one operator may use. */
+#include "config.h"
+
+#include "device/device.h"
+
+#include "base/base.h"
+#include "base/checked.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#ifdef HAVE_DNNL
+#include <oneapi/dnnl/dnnl.h>
+#endif
+
+#define ALIGNMENT 64 /* a cache line, and the widest vector register */
+
+/* A worker runs one plan at a time, so one arena is what it needs; a second one is rare. */
+#define KEPT_BLOCKS 4
+
+struct block {
+	size_t bytes;
+	bool used;
+	void *memory;
+};
+
+struct cpu_device {
+	psg_device device;
+	struct block kept[KEPT_BLOCKS]; /* freed blocks wait here for the next run */
+};
+
+/* cgroup v2 limit in cores, rounded up; 0 when there is none. */
+static int32_t cgroup_cores(void)
+{
+	char quota[32];
+	long period;
+	int32_t cores = 0;
+	FILE *file = fopen("/sys/fs/cgroup/cpu.max", "re");
+
+	if (file == NULL)
+		return 0;
+	if (fscanf(file, "%31s %ld", quota, &period) == 2 && period > 0 &&
+	    strcmp(quota, "max") != 0)
+		cores = (int32_t)((strtol(quota, NULL, 10) + period - 1) / period);
+	(void)fclose(file);
+	return cores;
+}
+
+int32_t psg_cpu_cores(void)
+{
+	cpu_set_t set;
+	int32_t cores = 1, limit = cgroup_cores();
+
+	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+		cores = (int32_t)CPU_COUNT(&set);
+	return limit > 0 && limit < cores ? limit : cores;
+}
+
+/* A kept block serves a request of at least half its size, so that one huge page does not pin its
+ * arena. */
+static void *cpu_alloc(psg_device *device, size_t bytes)
+{
+	struct cpu_device *cpu = (struct cpu_device *)device;
+	struct block *empty = NULL;
+	size_t size;
+
+	if (!psgi_add_size(bytes, ALIGNMENT, &size))
+		return NULL;
+	size &= ~(size_t)(ALIGNMENT - 1);
+	for (size_t i = 0; i < KEPT_BLOCKS; i++) {
+		struct block *block = &cpu->kept[i];
+
+		if (!block->used && block->memory != NULL && block->bytes >= size &&
+		    block->bytes / 2 <= size) {
+			block->used = true;
+			return block->memory;
+		}
+		if (!block->used && (empty == NULL || empty->memory != NULL))
+			empty = block;
+	}
+	if (empty == NULL)
+		return aligned_alloc(ALIGNMENT, size);
+	free(empty->memory);
+	empty->memory = aligned_alloc(ALIGNMENT, size);
+	empty->bytes = size;
+	empty->used = empty->memory != NULL;
+	return empty->memory;
+}
+
+static void cpu_free(psg_device *device, void *memory)
+{
+	struct cpu_device *cpu = (struct cpu_device *)device;
+
+	for (size_t i = 0; i < KEPT_BLOCKS; i++) {
+		if (cpu->kept[i].memory == memory) {
+			cpu->kept[i].used = false;
+			return;
+		}
+	}
+	free(memory);
+}
+
+static void cpu_close(psg_device *device)
+{
+	struct cpu_device *cpu = (struct cpu_device *)device;
+
+	for (size_t i = 0; i < KEPT_BLOCKS; i++)
+		free(cpu->kept[i].memory);
+	free(cpu);
+}
+
+static const psgi_device_ops cpu_ops = { cpu_alloc, cpu_free, cpu_close };
+
+static void describe(psg_device *device, int32_t threads)
+{
+	psg_device_info *info = &device->info;
+
+	info->kind = PSG_DEVICE_CPU;
+	info->threads = threads;
+	(void)snprintf(info->name, sizeof(info->name), "%s",
+		       device->reference ? "reference" : "cpu");
+#ifdef HAVE_DNNL
+	if (!device->reference) {
+		const dnnl_version_t *version = dnnl_version();
+
+		(void)snprintf(info->detail, sizeof(info->detail), "%d core%s, oneDNN %d.%d.%d",
+			       threads, threads == 1 ? "" : "s", version->major, version->minor,
+			       version->patch);
+		return;
+	}
+#endif
+	(void)snprintf(info->detail, sizeof(info->detail), "%d core%s, reference loops", threads,
+		       threads == 1 ? "" : "s");
+}
+
+psg_status psgi_cpu_open(int32_t threads, bool reference, psg_device **out, psg_error *error)
+{
+	static atomic_uint_fast64_t serials;
+	struct cpu_device *cpu = calloc(1, sizeof(*cpu));
+
+	if (cpu == NULL)
+		return psgi_fail(error, PSG_NOMEM, "no memory for the CPU device");
+	cpu->device.ops = &cpu_ops;
+	cpu->device.reference = reference;
+	cpu->device.serial = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
+	describe(&cpu->device, threads);
+#ifdef _OPENMP
+	omp_set_num_threads((int)threads); /* of the calling thread, which owns this device */
+#endif
+	*out = &cpu->device;
+	return PSG_OK;
+}

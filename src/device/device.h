@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The device as the rooms above see it: memory, and what its implementation offers. */
+#ifndef PSG_DEVICE_DEVICE_H
+#define PSG_DEVICE_DEVICE_H
+
+#include <pagesift/device.h>
+
+typedef struct psgi_device_ops {
+	/* 64-byte aligned memory of the device from its caching pool; NULL when there is none left.
+	 */
+	void *(*alloc)(psg_device *device, size_t bytes);
+	void (*free)(psg_device *device, void *memory);
+	void (*close)(psg_device *device);
+} psgi_device_ops;
+
+struct psg_device {
+	const psgi_device_ops *ops;
+	psg_device_info info;
+	bool reference;  /* only the reference paths: no oneDNN, no OpenMP */
+	uint64_t serial; /* unique in this process; keys plans that outlive the device */
+};
+
+psg_status psgi_cpu_open(int32_t threads, bool reference, psg_device **out, psg_error *error);
+
+void *psgi_device_alloc(psg_device *device, size_t bytes);
+void psgi_device_free(psg_device *device, void *memory);
+
+#endif
