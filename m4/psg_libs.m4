@@ -1,17 +1,6 @@
 dnl SPDX-License-Identifier: Apache-2.0
-dnl PSG_VERSION_SCRIPT: does the linker take an export map?
-AC_DEFUN([PSG_VERSION_SCRIPT], [
-  AC_CACHE_CHECK([whether the linker takes a version script], [psg_cv_version_script], [
-    AS_ECHO(["PSG_TEST { global: main; local: *; };"]) > conftest.map
-    psg_save_LDFLAGS=$LDFLAGS
-    LDFLAGS="$LDFLAGS -Wl,--version-script=conftest.map"
-    AC_LINK_IFELSE([AC_LANG_PROGRAM([], [])], [psg_cv_version_script=yes], [psg_cv_version_script=no])
-    LDFLAGS=$psg_save_LDFLAGS
-    rm -f conftest.map])
-  AM_CONDITIONAL([VERSION_SCRIPT], [test "x$psg_cv_version_script" = xyes])
-])
-
 dnl PSG_WITH_PKG(NAME, VARIABLE, MODULE, PURPOSE): an optional pkg-config module, on unless --without-NAME.
+dnl PSG_CHOICES collects what was switched off, for the builds that `make` configures itself.
 AC_DEFUN([PSG_WITH_PKG], [
   AC_ARG_WITH([$1], [AS_HELP_STRING([--without-$1], [build without $1 ($4)])], [], [with_$1=yes])
   psg_with_$1=no
@@ -19,7 +8,8 @@ AC_DEFUN([PSG_WITH_PKG], [
     PKG_CHECK_MODULES([$2], [$3], [
       psg_with_$1="yes"
       AC_DEFINE([HAVE_$2], [1], [$1 is there: $4])],
-      [AC_MSG_ERROR([$3 is needed for $4; install it or give --without-$1])])])
+      [AC_MSG_ERROR([$3 is needed for $4; install it or give --without-$1])])],
+    [PSG_CHOICES="$PSG_CHOICES --without-$1"])
   AM_CONDITIONAL([HAVE_$2], [test "x$psg_with_$1" = xyes])
 ])
 
