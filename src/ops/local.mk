@@ -1,4 +1,10 @@
 noinst_LTLIBRARIES += libpsgops.la
 ROOM_LIBS += libpsgops.la
-libpsgops_la_SOURCES = src/ops/ops.h
+libpsgops_la_SOURCES = src/ops/ops.h src/ops/family.h \
+	src/ops/tensor.c src/ops/table.c src/ops/rules.c src/ops/walk.c src/ops/width.c \
+	src/ops/window.c src/ops/gemm.c src/ops/conv.c src/ops/conv_transpose.c src/ops/pool.c \
+	src/ops/matmul.c src/ops/unary.c src/ops/binary.c src/ops/channel.c src/ops/reduce.c \
+	src/ops/norm.c src/ops/softmax.c src/ops/transpose.c src/ops/reshape.c src/ops/slice.c \
+	src/ops/concat.c src/ops/pad.c src/ops/expand.c src/ops/gather.c src/ops/resize.c \
+	src/ops/shape.c src/ops/attention.c src/ops/ctc.c
 pkginclude_HEADERS += include/pagesift/tensor.h include/pagesift/op.h

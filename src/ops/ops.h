@@ -54,7 +54,8 @@ static inline bool psgi_has_input(const psgi_call *call, size_t index)
 }
 
 /*
- * How the valid width of in[0] goes to out[0].  False: the operator mixes columns in a way that
+ * How valid widths along `in_axis` go to out[0], of a call whose shape rule has run.  They are
+ * those of the first input whose view has a valid_axis, or of in[0] when none says so.  False: the operator mixes columns in a way that
  * valid widths cannot follow (a reshape that cuts through the axis), and a batch of different
  * widths must be run sample by sample.
  */
@@ -68,6 +69,7 @@ typedef struct psgi_width_map {
 } psgi_width_map;
 
 bool psgi_width_rule(const psgi_call *call, int32_t in_axis, psgi_width_map *map);
+/* 0: the sample is too narrow for the operator, which would refuse it alone too. */
 int32_t psgi_width_apply(const psgi_width_map *map, int32_t width, int64_t limit);
 
 /* "[1,3,48,320]" into `text` of at least PSGI_SHAPE_TEXT bytes; returns text. */
