@@ -34,9 +34,15 @@ psg_status psgi_find_boxes(const float *map, int32_t height, int32_t width,
 			   psgi_box **out, size_t *n, psg_error *error);
 
 /*
- * Sorts boxes into reading order: rows from top to bottom, in a row from left to right.  Rows
- * follow the page's slope.  Depends on the boxes only, not on their order.  NOMEM.
+ * Reading order: order[i] is the index of the i-th box to read.  Rows from top to bottom, in a row
+ * from left to right, where quads start at their text's top left: so it is best asked when
+ * directions are known and psgi_quad_turn has been applied, and then holds for pages that lie on
+ * their side or head too.  Depends on the boxes only, not on how they are ordered.  `order` has
+ * room for n.  NOMEM.
  */
+psg_status psgi_reading_order(const psgi_box *boxes, size_t n, size_t *order, psg_error *error);
+
+/* Sorts boxes into that order.  NOMEM. */
 psg_status psgi_order_boxes(psgi_box *boxes, size_t n, psg_error *error);
 
 typedef struct psgi_vec {
@@ -50,7 +56,7 @@ typedef struct psgi_rect {
 } psgi_rect;
 
 /*
- * Convex hull of `n` points sorted by y, then x: counter-clockwise in a y-up world, no three on
+ * Convex hull of `n` points sorted by y, then x: clockwise in a y-up world, no three on
  * a line.  `hull` has room for n + 1.  Returns the number of corners, 1 or 2 when degenerate.
  */
 size_t psgi_convex_hull(const psgi_vec *points, size_t n, psgi_vec *hull);

@@ -5,7 +5,11 @@ libpsgocr_la_CPPFLAGS = $(AM_CPPFLAGS) $(LEPT_CFLAGS) $(JANSSON_CFLAGS) $(PNG_CF
 pkginclude_HEADERS += include/pagesift/ocr.h
 
 # images, geometry, text and formats
-libpsgocr_la_SOURCES += src/ocr/boxes.h src/ocr/format.h src/ocr/image.h src/ocr/prepare.h \
-	src/ocr/text.h
+libpsgocr_la_SOURCES += src/ocr/boxes.c src/ocr/boxes.h src/ocr/contour.c src/ocr/contour.h \
+	src/ocr/crop.c src/ocr/ctc.c src/ocr/decode.c src/ocr/decode.h src/ocr/dictionary.c \
+	src/ocr/format.h src/ocr/geometry.c src/ocr/headers.c src/ocr/image.c src/ocr/image.h \
+	src/ocr/jpeg.c src/ocr/lept.c src/ocr/order.c src/ocr/png.c src/ocr/pnm.c \
+	src/ocr/prepare.c src/ocr/prepare.h src/ocr/resize.c src/ocr/resize.h src/ocr/text.h \
+	src/ocr/tiff.c src/ocr/utf8.c
 
 # engine and pages
