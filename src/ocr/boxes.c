@@ -100,6 +100,12 @@ static int32_t clamp(int32_t v, int32_t lo, int32_t hi)
 	return v < lo ? lo : v > hi ? hi : v;
 }
 
+/* The cell that a coordinate lies in; what should be whole but for rounding is taken as whole. */
+static int32_t cell_of(double v)
+{
+	return (int32_t)floor(v + 1e-6);
+}
+
 /* Mean of the map in the cells that a quad covers, its edges included. */
 static double mean_inside(finder *f, const psgi_vec quad[4])
 {
@@ -108,8 +114,8 @@ static double mean_inside(finder *f, const psgi_vec quad[4])
 	int64_t cells = 0;
 
 	for (int i = 0; i < 4; i++) {
-		x[i] = clamp((int32_t)quad[i].x, 0, f->width - 1);
-		y[i] = clamp((int32_t)quad[i].y, 0, f->height - 1);
+		x[i] = clamp(cell_of(quad[i].x), 0, f->width - 1);
+		y[i] = clamp(cell_of(quad[i].y), 0, f->height - 1);
 		top = y[i] < top ? y[i] : top;
 		bottom = y[i] > bottom ? y[i] : bottom;
 	}

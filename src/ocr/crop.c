@@ -132,6 +132,24 @@ static void warp(const psgi_image *page, const projection *p, psgi_image *out)
 	}
 }
 
+/*
+ * Copies when the crop is a piece of the page as it lies, which most lines of a straight page are:
+ * there the cubic would give each pixel back, forty times slower.
+ */
+static bool copy(const psgi_image *page, const projection *p, psgi_image *out)
+{
+	int32_t x = (int32_t)p->c, y = (int32_t)p->f;
+
+	if (fabs(p->a - 1) > 1e-9 || fabs(p->e - 1) > 1e-9 || fabs(p->b) > 1e-9 ||
+	    fabs(p->d) > 1e-9 || fabs(p->g) > 1e-12 || fabs(p->h) > 1e-12 || p->c < 0 || p->f < 0 ||
+	    p->c > x || p->f > y || x + out->width > page->width || y + out->height > page->height)
+		return false;
+	for (int32_t v = 0; v < out->height; v++)
+		memcpy(out->rgb + (size_t)v * out->stride, psgi_row(page, y + v) + (size_t)x * 3,
+		       out->stride);
+	return true;
+}
+
 static double edge(psg_point a, psg_point b)
 {
 	return hypot((double)a.x - (double)b.x, (double)a.y - (double)b.y);
@@ -174,7 +192,8 @@ psg_status psgi_crop(const psgi_image *page, const psg_point quad[4], psgi_image
 	status = psgi_image_create((int32_t)width, (int32_t)height, out, error);
 	if (status != PSG_OK)
 		return status;
-	warp(page, &p, *out);
+	if (!copy(page, &p, *out))
+		warp(page, &p, *out);
 	if (height / width < TALL)
 		return PSG_OK;
 	status = psgi_image_turn(*out, 3, &upright, error);
