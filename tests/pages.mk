@@ -9,8 +9,8 @@ tests_render_page_LDADD = $(PANGO_LIBS)
 dist_check_SCRIPTS += tests/render_pages.sh
 EXTRA_DIST += tests/page_cases.txt tests/pages
 
-# All cases as pictures, for whoever needs a page: tests/pages/NAME.png in the build folder.
+# All cases as pictures, for whoever needs a page: pages/NAME.png in the build folder.
 pages: tests/render_page$(EXEEXT)
-	$(AM_V_GEN)$(SHELL) $(srcdir)/tests/render_pages.sh tests/render_page $(srcdir)/tests tests/pages
+	$(AM_V_GEN)$(SHELL) $(srcdir)/tests/render_pages.sh tests/render_page $(srcdir)/tests pages
 
 .PHONY: pages
