@@ -47,7 +47,8 @@ tidy() {
 	# shellcheck disable=SC2086 # flags are words
 	printf '%s\n' "$sources" | xargs -P "$jobs" -I '{}' clang-tidy --quiet '{}' -- $flags \
 		>"$build/lint-tidy.log" 2>&1 || status=1
-	grep -Ev '^[0-9]+ warnings? (generated|treated)|^Suppressed |^Use -header-filter' "$build/lint-tidy.log" || :
+	# The way to each finding stays in the file.
+	grep -E ': (error|warning): ' "$build/lint-tidy.log" | LC_ALL=C sort -u || :
 	return "$status"
 }
 
