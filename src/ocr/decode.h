@@ -36,8 +36,10 @@ psg_status psgi_decode_lept(const psgi_source *source, const char *format, int32
 
 /* What one TIFF directory says; fields that it lacks have TIFF's defaults, sides 0. */
 typedef struct psgi_tiff_page {
-	uint64_t width, height, tile_width, tile_height, samples, bits;
+	uint64_t width, height, tile_width, tile_height, samples;
 	int32_t orientation;
+	size_t orientation_at, orientation_size; /* bytes that say so; size 0: none do */
+	bool cut; /* pixels or their description lie past the end of the data */
 } psgi_tiff_page;
 
 /*

@@ -22,6 +22,58 @@ static uint32_t le(const uint8_t *p, size_t n)
 /* Pages that Leptonica looks for in one file. */
 #define MAX_TIFF_PAGES 3000
 
+static psg_status check_tiff(const psgi_source *source, const psgi_tiff_page *page,
+			     psg_error *error)
+{
+	psg_status status = psgi_check_sides(
+		source, "TIFF", page->width > INT32_MAX ? INT32_MAX : (int64_t)page->width,
+		page->height > INT32_MAX ? INT32_MAX : (int64_t)page->height, error);
+
+	if (status != PSG_OK)
+		return status;
+	if (source->page >= MAX_TIFF_PAGES)
+		return psgi_fail(error, PSG_UNSUPPORTED, "TIFF: page %d; the first %d can be read",
+				 source->page, MAX_TIFF_PAGES);
+	if (page->samples > MAX_SAMPLES)
+		return psgi_fail(error, PSG_UNSUPPORTED, "TIFF: %u samples a pixel, at most %d",
+				 (unsigned)page->samples, MAX_SAMPLES);
+	/* A tile's buffer is allocated whole; real tiles are a few hundred pixels a side. */
+	if (page->tile_width > PSGI_MAX_SIDE || page->tile_height > PSGI_MAX_SIDE ||
+	    (int64_t)(page->tile_width * page->tile_height) > source->max_pixels)
+		return psgi_fail(error, PSG_FORMAT, "TIFF: tiles of %ux%u pixels",
+				 (unsigned)page->tile_width, (unsigned)page->tile_height);
+	if (page->cut)
+		return psgi_fail(error, PSG_FORMAT,
+				 "TIFF: truncated: page %d has pixels past the end of %zu bytes",
+				 source->page, source->size);
+	return PSG_OK;
+}
+
+/*
+ * Decodes as if the page were upright, and turns it after: what Leptonica does with the tag
+ * depends on how the pixels are stored (1.82 turns RGB with orientation 8 as if it were 6).
+ */
+static psg_status decode_turned(const psgi_source *source, const psgi_tiff_page *page,
+				psgi_image **out, psg_error *error)
+{
+	psgi_source upright = *source;
+	uint8_t *copy = malloc(source->size);
+	psg_status status;
+
+	if (copy == NULL)
+		return psgi_fail(error, PSG_NOMEM, "TIFF: no memory for %zu bytes", source->size);
+	memcpy(copy, source->data, source->size);
+	/* The number 1, whichever end comes first. */
+	memset(copy + page->orientation_at, 0, page->orientation_size);
+	copy[page->orientation_at + (copy[0] == 'M' ? page->orientation_size - 1 : 0)] = 1;
+	upright.data = copy;
+	status = psgi_decode_lept(&upright, "TIFF", -1, out, error);
+	free(copy);
+	if (status == PSG_OK)
+		status = psgi_image_orient(out, page->orientation, error);
+	return status;
+}
+
 psg_status psgi_decode_tiff(const psgi_source *source, psgi_image **out, psg_error *error)
 {
 	psgi_tiff_page page;
@@ -30,27 +82,19 @@ psg_status psgi_decode_tiff(const psgi_source *source, psgi_image **out, psg_err
 
 	*out = NULL;
 	if (!psgi_tiff_directory(source->data, source->size, source->page, &page, NULL)) {
-		if (psgi_tiff_directory(source->data, source->size, 0, &page, &pages) && pages > 0)
+		if (psgi_tiff_directory(source->data, source->size, 0, &page, &pages) &&
+		    source->page >= pages)
 			return psgi_fail(error, PSG_INVALID, "TIFF: page %d of a file with %d",
 					 source->page, pages);
 		return psgi_fail(error, PSG_FORMAT,
 				 "TIFF: the list of pages is broken or truncated");
 	}
-	if (source->page >= MAX_TIFF_PAGES)
-		return psgi_fail(error, PSG_UNSUPPORTED, "TIFF: page %d; the first %d can be read",
-				 source->page, MAX_TIFF_PAGES);
-	status = psgi_check_sides(source, "TIFF", (int64_t)page.width, (int64_t)page.height, error);
+	status = check_tiff(source, &page, error);
 	if (status != PSG_OK)
 		return status;
-	if (page.samples > MAX_SAMPLES)
-		return psgi_fail(error, PSG_UNSUPPORTED, "TIFF: %u samples a pixel, at most %d",
-				 (unsigned)page.samples, MAX_SAMPLES);
-	/* A tile's buffer is allocated whole; real tiles are a few hundred pixels a side. */
-	if (page.tile_width > PSGI_MAX_SIDE || page.tile_height > PSGI_MAX_SIDE ||
-	    (int64_t)(page.tile_width * page.tile_height) > source->max_pixels)
-		return psgi_fail(error, PSG_FORMAT, "TIFF: tiles of %ux%u pixels",
-				 (unsigned)page.tile_width, (unsigned)page.tile_height);
-	return psgi_decode_lept(source, "TIFF", -1, out, error);
+	if (page.orientation == 1)
+		return psgi_decode_lept(source, "TIFF", -1, out, error);
+	return decode_turned(source, &page, out, error);
 }
 
 psg_status psgi_decode_bmp(const psgi_source *source, psgi_image **out, psg_error *error)

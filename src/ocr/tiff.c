@@ -16,10 +16,15 @@ enum {
 	TAG_WIDTH = 256,
 	TAG_HEIGHT = 257,
 	TAG_BITS = 258,
+	TAG_STRIP_OFFSETS = 273,
 	TAG_ORIENTATION = 274,
 	TAG_SAMPLES = 277,
+	TAG_STRIP_BYTES = 279,
+	TAG_COLOURS = 320,
 	TAG_TILE_WIDTH = 322,
 	TAG_TILE_HEIGHT = 323,
+	TAG_TILE_OFFSETS = 324,
+	TAG_TILE_BYTES = 325,
 };
 
 typedef struct reader {
@@ -54,34 +59,65 @@ static bool header(reader *r, uint64_t *first)
 	return r->big_tiff ? number(r, 8, 8, first) : number(r, 4, 4, first);
 }
 
-/* A field's first value when it is a BYTE, SHORT, LONG or LONG8, wherever it lies. */
-static bool field_value(const reader *r, uint64_t entry, uint64_t *value)
+/* A field of a directory: `n` values of `bytes` bytes that start at `at`. */
+typedef struct field {
+	uint64_t tag, n, at;
+	size_t bytes; /* 0: not a BYTE, SHORT, LONG or LONG8 */
+} field;
+
+/* False when the field itself cannot be read; its values may still lie past the end. */
+static bool read_field(const reader *r, uint64_t entry, field *f)
 {
 	size_t wide = r->big_tiff ? 8 : 4;
-	uint64_t type, count, at = entry + 4 + wide;
-	size_t bytes;
+	uint64_t type;
 
-	if (!number(r, entry + 2, 2, &type) || !number(r, entry + 4, wide, &count) || count == 0)
+	if (!number(r, entry, 2, &f->tag) || !number(r, entry + 2, 2, &type) ||
+	    !number(r, entry + 4, wide, &f->n))
 		return false;
-	bytes = type == 1 ? 1 : type == 3 ? 2 : type == 4 ? 4 : type == 16 ? 8 : 0;
-	if (bytes == 0)
-		return false;
-	if ((count > wide / bytes) && !number(r, at, wide, &at))
-		return false;
-	return number(r, at, bytes, value);
+	f->at = entry + 4 + wide;
+	f->bytes = type == 1 ? 1 : type == 3 ? 2 : type == 4 ? 4 : type == 16 ? 8 : 0;
+	/* What does not fit into the entry lies elsewhere. */
+	return f->bytes == 0 || f->n <= wide / f->bytes || number(r, f->at, wide, &f->at);
 }
 
-static void keep(psgi_tiff_page *page, uint64_t tag, uint64_t value)
+static bool inside(const reader *r, uint64_t at, uint64_t bytes)
 {
-	switch (tag) {
+	return at <= r->size && bytes <= r->size - at;
+}
+
+/* Whether each strip or tile, as two fields of the same length say, lies inside the data. */
+static bool pixels_inside(const reader *r, const field *offsets, const field *counts)
+{
+	uint64_t n = offsets->n < counts->n ? offsets->n : counts->n;
+
+	if (offsets->bytes == 0 || counts->bytes == 0)
+		return true;
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t at, bytes;
+
+		if (!number(r, offsets->at + i * offsets->bytes, offsets->bytes, &at) ||
+		    !number(r, counts->at + i * counts->bytes, counts->bytes, &bytes) ||
+		    !inside(r, at, bytes))
+			return false;
+	}
+	return true;
+}
+
+static void keep_orientation(psgi_tiff_page *page, const field *f, uint64_t value)
+{
+	page->orientation = value >= 1 && value <= 8 ? (int32_t)value : 1;
+	page->orientation_at = (size_t)f->at;
+	page->orientation_size = f->bytes;
+}
+
+static void keep(psgi_tiff_page *page, const field *f, uint64_t value)
+{
+	switch (f->tag) {
 	case TAG_WIDTH:
 		page->width = value;
 		break;
 	case TAG_HEIGHT:
 		page->height = value;
-		break;
-	case TAG_BITS:
-		page->bits = value;
 		break;
 	case TAG_SAMPLES:
 		page->samples = value;
@@ -93,28 +129,57 @@ static void keep(psgi_tiff_page *page, uint64_t tag, uint64_t value)
 		page->tile_height = value;
 		break;
 	case TAG_ORIENTATION:
-		page->orientation = value >= 1 && value <= 8 ? (int32_t)value : 1;
+		keep_orientation(page, f, value);
 		break;
 	default:
 		break;
 	}
 }
 
+/* The fields without which pixels cannot be made. */
+static bool vital(uint64_t tag)
+{
+	return tag == TAG_STRIP_OFFSETS || tag == TAG_STRIP_BYTES || tag == TAG_TILE_OFFSETS ||
+	       tag == TAG_TILE_BYTES || tag == TAG_COLOURS || tag == TAG_BITS;
+}
+
+/* Reads `n` fields from `at` on; false when one of them cannot be read. */
+static bool read_fields(const reader *r, uint64_t at, uint64_t n, psgi_tiff_page *page)
+{
+	field offsets = { 0 }, counts = { 0 };
+
+	for (uint64_t i = 0; i < n; i++) {
+		field f;
+		uint64_t value;
+
+		if (!read_field(r, at + i * (r->big_tiff ? 20 : 12), &f))
+			return false;
+		if (f.bytes == 0 || f.n == 0)
+			continue;
+		if (f.n > r->size || !inside(r, f.at, f.n * f.bytes))
+			page->cut |= vital(f.tag);
+		else if (number(r, f.at, f.bytes, &value))
+			keep(page, &f, value);
+		if (f.tag == TAG_STRIP_OFFSETS || f.tag == TAG_TILE_OFFSETS)
+			offsets = f;
+		if (f.tag == TAG_STRIP_BYTES || f.tag == TAG_TILE_BYTES)
+			counts = f;
+	}
+	page->cut = page->cut || !pixels_inside(r, &offsets, &counts);
+	return true;
+}
+
 /* Reads the directory at `at` into `page` (or only skips it); `*next` is where the next one is. */
 static bool directory(const reader *r, uint64_t at, psgi_tiff_page *page, uint64_t *next)
 {
 	size_t head = r->big_tiff ? 8 : 2, entry = r->big_tiff ? 20 : 12;
-	uint64_t n, tag, value;
+	uint64_t n;
 
 	if (!number(r, at, head, &n) || n == 0 || n > (r->size - at) / entry)
 		return false;
 	at += head;
-	for (uint64_t i = 0; page != NULL && i < n; i++) {
-		if (!number(r, at + i * entry, 2, &tag))
-			return false;
-		if (field_value(r, at + i * entry, &value))
-			keep(page, tag, value);
-	}
+	if (page != NULL && !read_fields(r, at, n, page))
+		return false;
 	return number(r, at + n * entry, r->big_tiff ? 8 : 4, next);
 }
 
@@ -125,7 +190,7 @@ bool psgi_tiff_directory(const uint8_t *data, size_t size, int32_t page, psgi_ti
 	uint64_t at;
 	int32_t n = 0;
 
-	*out = (psgi_tiff_page){ .samples = 1, .bits = 1, .orientation = 1 };
+	*out = (psgi_tiff_page){ .samples = 1, .orientation = 1 };
 	if (!header(&r, &at))
 		return false;
 	/* A list that bites its tail ends at MAX_PAGES. */
