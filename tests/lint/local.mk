@@ -2,8 +2,9 @@
 # sanitizers.  Each sanitizer build is configured in a folder of its own below this build.
 dist_check_SCRIPTS += tests/lint/test_rooms.sh
 TESTS += tests/lint/test_rooms.sh
-EXTRA_DIST += tests/lint/exports.sh tests/lint/installcheck.sh tests/lint/lint.sh tests/lint/rooms.awk tests/lint/rooms.sh \
-	tests/lint/lsan.supp tests/lint/tsan.supp
+EXTRA_DIST += tests/lint/analyser.h tests/lint/exports.sh tests/lint/installcheck.sh \
+	tests/lint/lint.sh tests/lint/rooms.awk tests/lint/rooms.sh tests/lint/lsan.supp \
+	tests/lint/tsan.supp
 
 lint: $(BUILT_SOURCES)
 	@$(SHELL) $(top_srcdir)/tests/lint/lint.sh $(top_srcdir) $(top_builddir) -std=c11 -DHAVE_CONFIG_H \
