@@ -2,14 +2,20 @@
 
 # images, geometry, text and formats
 if HAVE_CHECK
-check_PROGRAMS += tests/test_boxes tests/test_crop
-TESTS += tests/test_boxes tests/test_crop
+check_PROGRAMS += tests/test_boxes tests/test_crop tests/test_ctc tests/test_format
+TESTS += tests/test_boxes tests/test_crop tests/test_ctc tests/test_format
 tests_test_boxes_SOURCES = tests/test_boxes.c
 tests_test_boxes_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_boxes_LDADD = $(TEST_OCR) $(TEST_LIBS)
 tests_test_crop_SOURCES = tests/test_crop.c
 tests_test_crop_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_crop_LDADD = $(TEST_OCR) $(TEST_LIBS)
+tests_test_ctc_SOURCES = tests/test_ctc.c
+tests_test_ctc_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_ctc_LDADD = $(TEST_OCR) $(TEST_LIBS)
+tests_test_format_SOURCES = tests/test_format.c
+tests_test_format_CPPFLAGS = $(TEST_CPPFLAGS) $(JANSSON_CFLAGS)
+tests_test_format_LDADD = $(TEST_OCR) $(TEST_LIBS)
 if HAVE_LEPT
 if HAVE_PNG
 if HAVE_JPEG
@@ -22,5 +28,24 @@ endif
 endif
 endif
 endif
+
+# Image files from a fuzzer, with clang: make fuzz-image [FUZZ_SECONDS=600] [FUZZ_SEEDS=DIR]
+FUZZ_SECONDS = 60
+FUZZ_SEEDS =
+FUZZ_FILES = tests/fuzz_image.c src/base/error.c src/base/log.c src/ocr/decode.c \
+	src/ocr/headers.c src/ocr/image.c src/ocr/jpeg.c src/ocr/lept.c src/ocr/png.c \
+	src/ocr/pnm.c src/ocr/tiff.c
+EXTRA_DIST += tests/fuzz_image.c
+fuzz-image:
+	mkdir -p tests/fuzz-image.found
+	for f in $(FUZZ_FILES); do echo $(srcdir)/$$f; done >tests/fuzz-image.sources
+	clang -std=gnu11 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
+		$(DEFS) -I. $(AM_CPPFLAGS) $(LEPT_CFLAGS) $(PNG_CFLAGS) $(JPEG_CFLAGS) \
+		-o tests/fuzz-image.bin $$(cat tests/fuzz-image.sources) \
+		$(LEPT_LIBS) $(PNG_LIBS) $(JPEG_LIBS) $(PTHREAD_LIBS)
+	tests/fuzz-image.bin -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 \
+		-max_len=8192 tests/fuzz-image.found $(FUZZ_SEEDS)
+
+.PHONY: fuzz-image
 
 # engine and pages

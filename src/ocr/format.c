@@ -49,11 +49,16 @@ static psg_status format_tsv(const psg_page *page, const char *name, char **out,
 		const psg_line *line = &page->lines[i];
 
 		add_field(&s, name);
-		psgi_strbuf_printf(&s, "\t%d\t%zu\t%.4f\t%.1f", page->index, i,
-				   (double)line->confidence, (double)line->angle);
-		for (int k = 0; k < 4; k++)
-			psgi_strbuf_printf(&s, "\t%g\t%g", (double)line->quad[k].x,
-					   (double)line->quad[k].y);
+		psgi_strbuf_printf(&s, "\t%d\t%zu\t", page->index, i);
+		psgi_strbuf_number(&s, (double)line->confidence, 4, false);
+		psgi_strbuf_add(&s, "\t", 1);
+		psgi_strbuf_number(&s, (double)line->angle, 1, false);
+		for (int k = 0; k < 4; k++) {
+			psgi_strbuf_add(&s, "\t", 1);
+			psgi_strbuf_number(&s, (double)line->quad[k].x, 2, true);
+			psgi_strbuf_add(&s, "\t", 1);
+			psgi_strbuf_number(&s, (double)line->quad[k].y, 2, true);
+		}
 		psgi_strbuf_add(&s, "\t", 1);
 		add_field(&s, line->text);
 		psgi_strbuf_add(&s, "\n", 1);

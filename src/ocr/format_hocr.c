@@ -64,31 +64,45 @@ static void add_quoted(psgi_strbuf *s, const char *text)
 	free(inner.data);
 }
 
+/* The smallest upright rectangle of whole pixels around a quad. */
+static void add_bbox(psgi_strbuf *s, const psg_point quad[4])
+{
+	float x0 = quad[0].x, x1 = x0, y0 = quad[0].y, y1 = y0;
+
+	for (int k = 1; k < 4; k++) {
+		x0 = fminf(x0, quad[k].x);
+		x1 = fmaxf(x1, quad[k].x);
+		y0 = fminf(y0, quad[k].y);
+		y1 = fmaxf(y1, quad[k].y);
+	}
+	psgi_strbuf_printf(s, "bbox ");
+	psgi_strbuf_number(s, (double)floorf(x0), 0, false);
+	psgi_strbuf_add(s, " ", 1);
+	psgi_strbuf_number(s, (double)floorf(y0), 0, false);
+	psgi_strbuf_add(s, " ", 1);
+	psgi_strbuf_number(s, (double)ceilf(x1), 0, false);
+	psgi_strbuf_add(s, " ", 1);
+	psgi_strbuf_number(s, (double)ceilf(y1), 0, false);
+}
+
 static void add_line(psgi_strbuf *s, const psg_page *page, size_t i)
 {
 	const psg_line *line = &page->lines[i];
-	float x0 = line->quad[0].x, x1 = x0, y0 = line->quad[0].y, y1 = y0;
-	int p = page->index;
+	int p = page->index + 1;
 
-	for (int k = 1; k < 4; k++) {
-		x0 = fminf(x0, line->quad[k].x);
-		x1 = fmaxf(x1, line->quad[k].x);
-		y0 = fminf(y0, line->quad[k].y);
-		y1 = fmaxf(y1, line->quad[k].y);
-	}
-	psgi_strbuf_printf(s,
-			   "   <span class=\"ocr_line\" id=\"line_%d_%zu\" "
-			   "title=\"bbox %.0f %.0f %.0f %.0f",
-			   p + 1, i + 1, (double)floorf(x0), (double)floorf(y0), (double)ceilf(x1),
-			   (double)ceilf(y1));
+	psgi_strbuf_printf(s, "   <span class=\"ocr_line\" id=\"line_%d_%zu\" title=\"", p, i + 1);
+	add_bbox(s, line->quad);
 	/* hOCR counts counter-clockwise. */
-	if (fabsf(line->angle) >= 0.05F)
-		psgi_strbuf_printf(s, "; textangle %.1f", -(double)line->angle);
-	psgi_strbuf_printf(s,
-			   "\">\n    <span class=\"ocrx_word\" id=\"word_%d_%zu\" "
-			   "title=\"bbox %.0f %.0f %.0f %.0f; x_wconf %.0f\">",
-			   p + 1, i + 1, (double)floorf(x0), (double)floorf(y0), (double)ceilf(x1),
-			   (double)ceilf(y1), (double)(line->confidence * 100));
+	if (fabsf(line->angle) >= 0.05F) {
+		psgi_strbuf_printf(s, "; textangle ");
+		psgi_strbuf_number(s, -(double)line->angle, 1, false);
+	}
+	psgi_strbuf_printf(s, "\">\n    <span class=\"ocrx_word\" id=\"word_%d_%zu\" title=\"", p,
+			   i + 1);
+	add_bbox(s, line->quad);
+	psgi_strbuf_printf(s, "; x_wconf ");
+	psgi_strbuf_number(s, (double)line->confidence * 100, 0, false);
+	psgi_strbuf_printf(s, "\">");
 	add_escaped(s, line->text);
 	psgi_strbuf_printf(s, "</span>\n   </span>\n");
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The growing string of the page formats. */
 #include "config.h"
 
 #include "ocr/strbuf.h"
 
 #include "base/checked.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +61,26 @@ void psgi_strbuf_printf(psgi_strbuf *s, const char *format, ...)
 	}
 	va_end(again);
 	va_end(args);
+}
+
+void psgi_strbuf_number(psgi_strbuf *s, double value, int decimals, bool trim)
+{
+	int64_t scale = 1, parts;
+
+	for (int i = 0; i < decimals; i++)
+		scale *= 10;
+	/* Numbers here are pixels, degrees and shares; the bound only keeps the cast defined. */
+	parts = isfinite(value) && fabs(value) < 1e12 ? llrint(value * (double)scale) : 0;
+	if (parts < 0)
+		psgi_strbuf_add(s, "-", 1);
+	parts = parts < 0 ? -parts : parts;
+	for (; trim && decimals > 0 && parts % 10 == 0; decimals--) {
+		parts /= 10;
+		scale /= 10;
+	}
+	psgi_strbuf_printf(s, "%" PRId64, parts / scale);
+	if (decimals > 0)
+		psgi_strbuf_printf(s, ".%0*" PRId64, decimals, parts % scale);
 }
 
 psg_status psgi_strbuf_take(psgi_strbuf *s, char **out, psg_error *error)
