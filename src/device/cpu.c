@@ -8,7 +8,6 @@
 #include "base/checked.h"
 
 #include <sched.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,14 +140,12 @@ static void describe(psg_device *device, int32_t threads)
 
 psg_status psgi_cpu_open(int32_t threads, bool reference, psg_device **out, psg_error *error)
 {
-	static atomic_uint_fast64_t serials;
 	struct cpu_device *cpu = calloc(1, sizeof(*cpu));
 
 	if (cpu == NULL)
 		return psgi_fail(error, PSG_NOMEM, "no memory for the CPU device");
 	cpu->device.ops = &cpu_ops;
 	cpu->device.reference = reference;
-	cpu->device.serial = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
 	describe(&cpu->device, threads);
 #ifdef _OPENMP
 	omp_set_num_threads((int)threads); /* of the calling thread, which owns this device */

@@ -66,8 +66,11 @@ psg_status psg_device_open(const char *name, psg_device **out, psg_error *error)
 
 void psg_device_close(psg_device *device)
 {
-	if (device != NULL)
-		device->ops->close(device);
+	if (device == NULL)
+		return;
+	if (device->plans != NULL)
+		device->free_plans(device->plans);
+	device->ops->close(device);
 }
 
 const psg_device_info *psg_device_info_get(const psg_device *device)

@@ -16,8 +16,9 @@ typedef struct psgi_device_ops {
 struct psg_device {
 	const psgi_device_ops *ops;
 	psg_device_info info;
-	bool reference;  /* only the reference paths: no oneDNN, no OpenMP */
-	uint64_t serial; /* unique in this process; keys plans that outlive the device */
+	bool reference; /* only the reference paths: no oneDNN, no OpenMP */
+	void *plans;    /* of the model room, freed by free_plans before the device closes */
+	void (*free_plans)(void *plans);
 };
 
 psg_status psgi_cpu_open(int32_t threads, bool reference, psg_device **out, psg_error *error);

@@ -6,5 +6,13 @@ libpsgops_la_SOURCES = src/ops/ops.h src/ops/family.h \
 	src/ops/matmul.c src/ops/unary.c src/ops/binary.c src/ops/channel.c src/ops/reduce.c \
 	src/ops/norm.c src/ops/softmax.c src/ops/transpose.c src/ops/reshape.c src/ops/slice.c \
 	src/ops/concat.c src/ops/pad.c src/ops/expand.c src/ops/gather.c src/ops/resize.c \
-	src/ops/shape.c src/ops/attention.c src/ops/ctc.c
+	src/ops/shape.c src/ops/attention.c src/ops/ctc.c \
+	src/ops/kernel.h src/ops/reference_kernel.c src/ops/pack.h src/ops/pack.c \
+	src/ops/blocked.h src/ops/blocked.c src/ops/run.c
+libpsgops_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+if HAVE_DNNL
+libpsgops_la_SOURCES += src/ops/dnnl.h src/ops/dnnl_internal.h src/ops/dnnl_common.c \
+	src/ops/dnnl_conv.c src/ops/dnnl_linear.c src/ops/vector.h src/ops/mix.c \
+	src/ops/image_kernels.c src/ops/rows.h src/ops/rows.c
+endif
 pkginclude_HEADERS += include/pagesift/tensor.h include/pagesift/op.h
