@@ -40,6 +40,7 @@ struct psgi_node {
 	size_t n_in, n_out;
 	int32_t in[PSG_MAX_INPUTS];   /* indices of values; -1: absent */
 	int32_t out[PSG_MAX_OUTPUTS]; /* -1: nobody wants it */
+	bool dead;                    /* removed by a pass */
 };
 
 /* Uses of an ONNX operator in the file, for the `model` command. */

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Running a plan: memory, valid widths, then step after step. */
+#include "config.h"
+
+#include "model/plan.h"
+
+#include "base/base.h"
+
+#include <string.h>
+
+struct run {
+	psgi_plan *plan;
+	psg_tensor *const *in;
+	psg_tensor **out;
+	char *arena;
+	void *scratch;
+	void *clean_input; /* input 0 with zeros in its padding; NULL: the tensor's own data */
+	bool ragged;       /* some sample is narrower than the batch */
+};
+
+static void *address(const struct run *run, int32_t index)
+{
+	const psgi_pvalue *value = &run->plan->values[index];
+
+	while (value->home == PSGI_HOME_ALIAS)
+		value = &run->plan->values[value->root];
+	switch (value->home) {
+	case PSGI_HOME_CONSTANT:
+		return value->data;
+	case PSGI_HOME_INPUT:
+		if (value->port == 0 && run->clean_input != NULL)
+			return run->clean_input;
+		return psg_tensor_data(run->in[value->port]);
+	case PSGI_HOME_OUTPUT:
+		return psg_tensor_data(run->out[value->port]);
+	default:
+		return run->arena + value->offset;
+	}
+}
+
+static psgi_operand operand(const struct run *run, int32_t index)
+{
+	psgi_operand operand = { NULL, NULL };
+
+	if (index < 0)
+		return operand;
+	operand.data = address(run, index);
+	if (run->ragged && run->plan->values[index].width >= 0)
+		operand.valid = run->plan->valid +
+				(size_t)run->plan->values[index].width * run->plan->samples;
+	return operand;
+}
+
+/* Fills the table of valid widths; a place's parent always comes before it. */
+static void fill_widths(psgi_plan *plan, const int32_t *widths)
+{
+	size_t n = plan->samples;
+
+	memcpy(plan->valid, widths, n * sizeof(int32_t));
+	for (size_t w = 1; w < plan->flow.n_widths; w++) {
+		const psgi_width *width = &plan->flow.widths[w];
+
+		for (size_t i = 0; i < n; i++)
+			plan->valid[w * n + i] = psgi_width_apply(
+				&width->map, plan->valid[(size_t)width->parent * n + i],
+				width->limit);
+	}
+}
+
+/* Copies input 0 with zeros past each valid width, so that no step need mask it. */
+static psg_status clean_input(struct run *run, psg_device *device, const int32_t *widths,
+			      int32_t axis, psg_error *error)
+{
+	const psg_shape *shape = psg_tensor_shape(run->in[0]);
+	const float *from = psg_tensor_const_data(run->in[0]);
+	int64_t columns = shape->dim[axis], rows = 1, inner = 1;
+	float *to = psgi_device_alloc(device, (size_t)psg_shape_elements(shape) * sizeof(float));
+
+	if (to == NULL)
+		return psgi_fail(error, PSG_NOMEM, "no memory for a batch of %lld elements",
+				 (long long)psg_shape_elements(shape));
+	run->clean_input = to;
+	for (int32_t i = 1; i < axis; i++)
+		rows *= shape->dim[i];
+	for (int32_t i = axis + 1; i < shape->rank; i++)
+		inner *= shape->dim[i];
+	for (int64_t n = 0; n < shape->dim[0]; n++) {
+		size_t valid = (size_t)(widths[n] * inner), all = (size_t)(columns * inner);
+
+		for (int64_t r = 0; r < rows; r++, from += all, to += all) {
+			memcpy(to, from, valid * sizeof(float));
+			memset(to + valid, 0, (all - valid) * sizeof(float));
+		}
+	}
+	return PSG_OK;
+}
+
+static psg_status begin_widths(struct run *run, psg_device *device, psg_error *error)
+{
+	psgi_plan *plan = run->plan;
+	int32_t axis;
+	const int32_t *widths = psg_tensor_valid_widths(run->in[0], &axis);
+	const psgi_fvalue *input = &plan->flow.values[plan->flow.inputs[0]];
+
+	if (widths == NULL)
+		return PSG_OK;
+	if (input->width_axis != axis || input->dtype != PSG_F32)
+		return psgi_fail(
+			error, PSG_INVALID,
+			"valid widths are along dimension %d, this model's columns along %d", axis,
+			input->width_axis);
+	if (plan->flow.mixer != NULL)
+		return psgi_fail(
+			error, PSG_UNSUPPORTED,
+			"node '%.80s' mixes columns in a way that valid widths cannot follow: "
+			"run samples of different widths one at a time",
+			plan->flow.mixer);
+	for (size_t i = 0; i < plan->samples; i++)
+		run->ragged = run->ragged || widths[i] < input->shape.dim[axis];
+	fill_widths(plan, widths);
+	return run->ragged ? clean_input(run, device, widths, axis, error) : PSG_OK;
+}
+
+static psg_status create_outputs(struct run *run, psg_error *error)
+{
+	const psgi_flow *flow = &run->plan->flow;
+	bool widths = psg_tensor_valid_widths(run->in[0], NULL) != NULL;
+
+	for (size_t i = 0; i < flow->graph->n_outputs; i++) {
+		const psgi_fvalue *value = &flow->values[flow->outputs[i]];
+		psg_status status =
+			psg_tensor_create(value->dtype, &value->shape, &run->out[i], error);
+
+		if (status == PSG_OK && widths && value->width >= 0)
+			status = psg_tensor_set_valid_widths(
+				run->out[i], value->width_axis,
+				run->plan->valid + (size_t)value->width * run->plan->samples,
+				run->plan->samples, error);
+		if (status != PSG_OK)
+			return status;
+	}
+	return PSG_OK;
+}
+
+static psg_status run_steps(struct run *run, bool (*stop)(void *), void *user, psg_error *error)
+{
+	psgi_operand in[PSG_MAX_INPUTS], out[PSG_MAX_OUTPUTS];
+
+	for (size_t i = 0; i < run->plan->n_steps; i++) {
+		const psgi_step *step = &run->plan->steps[i];
+		psg_status status;
+
+		if (stop != NULL && stop(user))
+			return psgi_fail(error, PSG_CANCELLED, "stopped before step %zu of %zu",
+					 i + 1, run->plan->n_steps);
+		for (size_t k = 0; k < step->n_in; k++)
+			in[k] = operand(run, step->in[k]);
+		for (size_t k = 0; k < step->n_out; k++)
+			out[k] = operand(run, step->out[k]);
+		status = step->kernel->run(step->kernel, in, out, run->scratch, error);
+		if (status != PSG_OK) {
+			psgi_error_prefix(error, "node '%.80s' (%s)", step->name,
+					  psg_op_name(step->kind));
+			return status;
+		}
+	}
+	return PSG_OK;
+}
+
+psg_status psgi_plan_run(psgi_plan *plan, psg_device *device, psg_tensor *const *in,
+			 psg_tensor **out, bool (*stop)(void *user), void *user, psg_error *error)
+{
+	struct run run = { .plan = plan, .in = in, .out = out };
+	size_t bytes = plan->arena_bytes + plan->scratch_bytes;
+	psg_status status = PSG_OK;
+
+	run.arena = psgi_device_alloc(device, bytes + 1);
+	if (run.arena == NULL)
+		return psgi_fail(error, PSG_NOMEM, "no memory for a run of %zu bytes", bytes);
+	run.scratch = run.arena + plan->arena_bytes;
+	status = begin_widths(&run, device, error);
+	if (status == PSG_OK)
+		status = create_outputs(&run, error);
+	if (status == PSG_OK)
+		status = run_steps(&run, stop, user, error);
+	psgi_device_free(device, run.clean_input);
+	psgi_device_free(device, run.arena);
+	for (size_t i = 0; status != PSG_OK && i < plan->flow.graph->n_outputs; i++) {
+		psg_tensor_unref(out[i]);
+		out[i] = NULL;
+	}
+	return status;
+}

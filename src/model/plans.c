@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The plans of a device: one for each model and set of input shapes, the most
+ * recently used first, within each model's bound.
+ *
+ * They hang on the device, which one thread owns, so finding one takes no
+ * lock.  Plans of a model that nobody holds any more go at the next look-up.
+ */
+#include "config.h"
+
+#include "model/model.h"
+#include "model/plan.h"
+#include "model/plans.h"
+
+#include "base/base.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Values of by-value inputs that one key may hold (chosen: they are shapes, axes, bounds). */
+#define MAX_KEY_VALUES 4096
+
+struct entry {
+	struct entry *next;
+	psg_model *model; /* held */
+	void *key;
+	size_t key_bytes;
+	psgi_plan *plan;
+};
+
+struct plans {
+	struct entry *first;
+};
+
+static void free_entry(struct entry *entry)
+{
+	psgi_plan_destroy(entry->plan);
+	if (entry->model != NULL)
+		psgi_model_drop(entry->model);
+	free(entry->key);
+	free(entry);
+}
+
+static void free_plans(void *memory)
+{
+	struct plans *plans = memory;
+
+	while (plans->first != NULL) {
+		struct entry *entry = plans->first;
+
+		plans->first = entry->next;
+		free_entry(entry);
+	}
+	free(plans);
+}
+
+static struct plans *plans_of(psg_device *device)
+{
+	if (device->plans == NULL) {
+		device->plans = calloc(1, sizeof(struct plans));
+		device->free_plans = free_plans;
+	}
+	return device->plans;
+}
+
+/* Drops plans of closed models and, of this model, those past its bound. */
+static void trim(struct plans *plans, const psg_model *model)
+{
+	struct entry **link = &plans->first;
+	size_t kept = 0;
+
+	while (*link != NULL) {
+		struct entry *entry = *link;
+
+		kept += entry->model == model;
+		if (psgi_model_closed(entry->model) ||
+		    (entry->model == model && kept > model->options.max_plans)) {
+			*link = entry->next;
+			free_entry(entry);
+		} else {
+			link = &entry->next;
+		}
+	}
+}
+
+/* Finds a plan and moves it to the front. */
+static psgi_plan *find(struct plans *plans, const psg_model *model, const void *key,
+		       size_t key_bytes)
+{
+	for (struct entry **link = &plans->first; *link != NULL; link = &(*link)->next) {
+		struct entry *entry = *link;
+
+		if (entry->model == model && entry->key_bytes == key_bytes &&
+		    memcmp(entry->key, key, key_bytes) == 0) {
+			*link = entry->next;
+			entry->next = plans->first;
+			plans->first = entry;
+			return entry->plan;
+		}
+	}
+	return NULL;
+}
+
+/* The key: every shape, then the values of the inputs that decide shapes. */
+static psg_status make_key(const psg_model *model, const psg_shape *shapes, psg_tensor *const *in,
+			   void **key, size_t *key_bytes, psg_error *error)
+{
+	size_t n = model->graph->n_inputs, bytes = n * sizeof(psg_shape);
+	char *at;
+
+	for (size_t i = 0; in != NULL && i < n; i++) {
+		if ((model->by_value >> i & 1U) == 0)
+			continue;
+		if (psg_shape_elements(&shapes[i]) > MAX_KEY_VALUES)
+			return psgi_fail(
+				error, PSG_UNSUPPORTED,
+				"input '%s' decides shapes and has %lld values, at most %d "
+				"are read",
+				model->graph->input_ports[i].name,
+				(long long)psg_shape_elements(&shapes[i]), MAX_KEY_VALUES);
+		bytes += (size_t)psg_shape_elements(&shapes[i]) *
+			 psg_dtype_size(psg_tensor_dtype(in[i]));
+	}
+	at = *key = calloc(1, bytes + 1);
+	if (at == NULL)
+		return psgi_fail(error, PSG_NOMEM, "no memory for a plan");
+	for (size_t i = 0; i < n; i++, at += sizeof(psg_shape)) {
+		psg_shape shape = { .rank = shapes[i].rank };
+
+		for (int32_t k = 0; k < shape.rank;
+		     k++) /* what lies past rank is not part of the key */
+			shape.dim[k] = shapes[i].dim[k];
+		memcpy(at, &shape, sizeof(shape));
+	}
+	for (size_t i = 0; in != NULL && i < n; i++) {
+		size_t size = (size_t)psg_shape_elements(&shapes[i]) *
+			      psg_dtype_size(psg_tensor_dtype(in[i]));
+
+		if ((model->by_value >> i & 1U) == 0)
+			continue;
+		memcpy(at, psg_tensor_const_data(in[i]), size);
+		at += size;
+	}
+	*key_bytes = bytes;
+	return PSG_OK;
+}
+
+static psg_status make_plan(psg_model *model, psg_device *device, const psg_shape *shapes,
+			    psg_tensor *const *in, psgi_plan **out, psg_error *error)
+{
+	psg_tensor *known[PSG_MAX_INPUTS] = { NULL };
+	psgi_flow flow;
+	psg_status status;
+
+	for (size_t i = 0; in != NULL && i < model->graph->n_inputs; i++) {
+		if ((model->by_value >> i & 1U) != 0)
+			known[i] = in[i];
+	}
+	status = psgi_specialise(model->graph, shapes, known, &flow, error);
+	if (status == PSG_OK)
+		psgi_flow_sweep(&flow);
+	if (status == PSG_OK && model->options.digest)
+		status = psgi_pass_digest(&flow, error);
+	if (status == PSG_OK)
+		status = psgi_pass_attention(&flow, error);
+	if (status == PSG_OK && !device->reference)
+		status = psgi_pass_sequence(&flow, error);
+	if (status == PSG_OK)
+		status = psgi_flow_widths(&flow, error);
+	if (status == PSG_OK && !device->reference)
+		status = psgi_pass_cpu(&flow, error);
+	if (status != PSG_OK) {
+		psgi_flow_free(&flow);
+		return status;
+	}
+	return psgi_plan_create(&flow, device, model->packs, out, error);
+}
+
+psg_status psgi_plan_for(psg_model *model, psg_device *device, const psg_shape *shapes,
+			 psg_tensor *const *in, psgi_plan **out, psg_error *error)
+{
+	struct plans *plans = plans_of(device);
+	struct entry *entry;
+	void *key = NULL;
+	size_t key_bytes = 0;
+	psg_status status;
+
+	if (plans == NULL)
+		return psgi_fail(error, PSG_NOMEM, "no memory for plans");
+	status = make_key(model, shapes, in, &key, &key_bytes, error);
+	if (status != PSG_OK)
+		return status;
+	*out = find(plans, model, key, key_bytes);
+	if (*out != NULL) {
+		free(key);
+		return PSG_OK;
+	}
+	entry = calloc(1, sizeof(*entry));
+	status = entry == NULL ? psgi_fail(error, PSG_NOMEM, "no memory for a plan")
+			       : make_plan(model, device, shapes, in, &entry->plan, error);
+	if (status != PSG_OK) {
+		free(entry);
+		free(key);
+		return status;
+	}
+	psgi_model_hold(model);
+	*entry = (struct entry){ plans->first, model, key, key_bytes, entry->plan };
+	plans->first = entry;
+	trim(plans, model);
+	*out = entry->plan;
+	return PSG_OK;
+}
+
+psg_status psg_model_run(psg_model *model, psg_device *device, psg_tensor *const *in, size_t n_in,
+			 psg_tensor **out, size_t n_out, bool (*stop)(void *user), void *user,
+			 psg_error *error)
+{
+	psg_shape shapes[PSG_MAX_INPUTS];
+	psgi_plan *plan;
+	psg_status status;
+
+	for (size_t i = 0; i < n_out; i++)
+		out[i] = NULL;
+	if (n_in != model->graph->n_inputs || n_out != model->graph->n_outputs)
+		return psgi_fail(
+			error, PSG_INVALID,
+			"the model has %zu inputs and %zu outputs, the call gives %zu and %zu",
+			model->graph->n_inputs, model->graph->n_outputs, n_in, n_out);
+	for (size_t i = 0; i < n_in; i++) {
+		const psg_port *port = &model->graph->input_ports[i];
+
+		if (psg_tensor_dtype(in[i]) != port->dtype)
+			return psgi_fail(error, PSG_INVALID, "input '%s' wants %s elements",
+					 port->name,
+					 port->dtype == PSG_F32 ? "float32" : "integer");
+		shapes[i] = *psg_tensor_shape(in[i]);
+	}
+	status = psgi_plan_for(model, device, shapes, in, &plan, error);
+	return status == PSG_OK ? psgi_plan_run(plan, device, in, out, stop, user, error) : status;
+}
