@@ -53,12 +53,14 @@ static psg_status resolve(const psgi_call *call, product *p, psg_error *error)
 	p->b_row = tb ? 1 : cb;
 	p->b_step = tb ? cb : 1;
 	status = psgi_broadcast(call, &p->batch_a, &p->batch_b, &p->batch, error);
+	if (status != PSG_OK)
+		return status;
 	p->out = p->batch;
 	if (a->rank > 1)
 		p->out.dim[p->out.rank++] = p->m;
 	if (b->rank > 1)
 		p->out.dim[p->out.rank++] = p->n;
-	return status;
+	return PSG_OK;
 }
 
 psg_status psgi_matmul_shape(psgi_call *call, psg_error *error)
