@@ -2,7 +2,7 @@
 if HAVE_PANGO
 check_PROGRAMS += tests/render_page
 endif
-EXTRA_PROGRAMS = tests/render_page
+EXTRA_PROGRAMS += tests/render_page
 tests_render_page_SOURCES = tests/render_page.c
 tests_render_page_CFLAGS = $(AM_CFLAGS) $(PANGO_CFLAGS)
 tests_render_page_LDADD = $(PANGO_LIBS)

@@ -244,9 +244,12 @@ static bool follow(psgi_flow *flow, psgi_fnode *node)
 
 psg_status psgi_flow_widths(psgi_flow *flow, psg_error *error)
 {
-	psgi_fvalue *input = &flow->values[flow->inputs[0]];
+	psgi_fvalue *input;
 
 	flow->mixer = "input";
+	if (flow->graph->n_inputs == 0)
+		return PSG_OK;
+	input = &flow->values[flow->inputs[0]];
 	/* Each node makes at most one new place. */
 	flow->widths = calloc(flow->n_nodes + 1, sizeof(*flow->widths));
 	if (flow->widths == NULL)

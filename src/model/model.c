@@ -5,6 +5,7 @@
 #include "model/model.h"
 
 #include "base/base.h"
+#include "model/flow.h"
 #include "model/passes.h"
 
 #include <errno.h>
@@ -88,6 +89,31 @@ static psg_status find_by_value(psg_model *model, psg_error *error)
 
 /* --- loading --- */
 
+/* A model whose inputs all have fixed shapes is checked through now, rather than at its first run.
+ */
+static psg_status check_fixed(const psg_model *model, psg_error *error)
+{
+	const psgi_graph *graph = model->graph;
+	psg_shape shapes[PSG_MAX_INPUTS];
+	psgi_flow flow;
+	psg_status status;
+
+	if (model->by_value != 0)
+		return PSG_OK;
+	for (size_t i = 0; i < graph->n_inputs; i++) {
+		shapes[i] = graph->input_ports[i].shape;
+		for (int32_t k = 0; k < shapes[i].rank; k++) {
+			if (shapes[i].dim[k] < 0)
+				return PSG_OK;
+		}
+	}
+	status = psgi_specialise(graph, shapes, NULL, &flow, error);
+	psgi_flow_free(&flow);
+	if (status == PSG_INVALID && error != NULL)
+		error->code = PSG_FORMAT; /* the file's fault, not the caller's */
+	return status == PSG_INVALID ? PSG_FORMAT : status;
+}
+
 static psg_status run_passes(psgi_graph *graph, psg_error *error)
 {
 	psg_status status = psgi_pass_fold(graph, error);
@@ -115,6 +141,8 @@ static psg_status finish_load(psg_model *model, psg_error *error)
 		status = run_passes(model->graph, error);
 	if (status == PSG_OK)
 		status = find_by_value(model, error);
+	if (status == PSG_OK)
+		status = check_fixed(model, error);
 	model->nodes_after_passes = model->graph->n_nodes;
 	return status;
 }

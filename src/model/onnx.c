@@ -407,13 +407,27 @@ static psg_status sort_nodes(psgi_graph *graph, const int32_t *maker, psgi_node 
 	return PSG_OK;
 }
 
+/* Whether Dropout trains must be known now: it is the one parameter that decides if a model is done
+ * at all. */
+static psg_status check_training(const psgi_graph *graph, const psgi_node *node, psg_error *error)
+{
+	if (node->bind != psgi_bind_dropout || node->n_in < 3 || node->in[2] < 0 ||
+	    graph->values[node->in[2]].constant != NULL)
+		return PSG_OK;
+	return psgi_fail(error, PSG_UNSUPPORTED, "node '%.80s' (%s): training is not done here",
+			 node->name, node->op_type);
+}
+
 static psg_status check_reads(const struct builder *b)
 {
 	const psgi_graph *graph = b->graph;
 
 	for (size_t i = 0; i < graph->n_nodes; i++) {
 		const psgi_node *node = &graph->nodes[i];
+		psg_status status = check_training(graph, node, b->error);
 
+		if (status != PSG_OK)
+			return status;
 		for (size_t k = 0; k < node->n_in; k++) {
 			if (node->in[k] >= 0 && !is_made(b, node->in[k]))
 				return psgi_fail(

@@ -15,6 +15,7 @@ struct run {
 	char *arena;
 	void *scratch;
 	void *clean_input; /* input 0 with zeros in its padding; NULL: the tensor's own data */
+	bool widths;       /* input 0 has valid widths */
 	bool ragged;       /* some sample is narrower than the batch */
 };
 
@@ -99,11 +100,14 @@ static psg_status begin_widths(struct run *run, psg_device *device, psg_error *e
 {
 	psgi_plan *plan = run->plan;
 	int32_t axis;
-	const int32_t *widths = psg_tensor_valid_widths(run->in[0], &axis);
-	const psgi_fvalue *input = &plan->flow.values[plan->flow.inputs[0]];
+	const int32_t *widths =
+		plan->flow.graph->n_inputs > 0 ? psg_tensor_valid_widths(run->in[0], &axis) : NULL;
+	const psgi_fvalue *input;
 
 	if (widths == NULL)
 		return PSG_OK;
+	run->widths = true;
+	input = &plan->flow.values[plan->flow.inputs[0]];
 	if (input->width_axis != axis || input->dtype != PSG_F32)
 		return psgi_fail(
 			error, PSG_INVALID,
@@ -124,14 +128,13 @@ static psg_status begin_widths(struct run *run, psg_device *device, psg_error *e
 static psg_status create_outputs(struct run *run, psg_error *error)
 {
 	const psgi_flow *flow = &run->plan->flow;
-	bool widths = psg_tensor_valid_widths(run->in[0], NULL) != NULL;
 
 	for (size_t i = 0; i < flow->graph->n_outputs; i++) {
 		const psgi_fvalue *value = &flow->values[flow->outputs[i]];
 		psg_status status =
 			psg_tensor_create(value->dtype, &value->shape, &run->out[i], error);
 
-		if (status == PSG_OK && widths && value->width >= 0)
+		if (status == PSG_OK && run->widths && value->width >= 0)
 			status = psg_tensor_set_valid_widths(
 				run->out[i], value->width_axis,
 				run->plan->valid + (size_t)value->width * run->plan->samples,
