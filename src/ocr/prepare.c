@@ -239,11 +239,12 @@ psg_status psgi_direction_input(const psgi_image *const *lines, size_t n, psg_te
 
 	for (size_t i = 0; status == PSG_OK && i < n; i++) {
 		int64_t natural = natural_width(lines[i]);
-		int32_t width =
-			(int32_t)(natural < PSGI_DIRECTION_WIDTH ? natural : PSGI_DIRECTION_WIDTH);
+		bool fits = natural <= PSGI_DIRECTION_WIDTH;
+		int32_t full = fits ? (int32_t)natural : line_width(lines[i]);
+		int32_t width = smaller(full, PSGI_DIRECTION_WIDTH);
 
-		status = put_line(lines[i], width, 0, width, psg_tensor_data(*out), i,
-				  PSGI_DIRECTION_WIDTH, error);
+		status = put_line(lines[i], full, (full - width) / 2, width, psg_tensor_data(*out),
+				  i, PSGI_DIRECTION_WIDTH, error);
 	}
 	if (status != PSG_OK) {
 		psg_tensor_unref(*out);
