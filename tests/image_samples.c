@@ -231,12 +231,11 @@ t_sample t_sample_make(size_t i)
 
 t_sample t_sample_named(const char *name)
 {
-	size_t i = 0;
-
-	while (i < t_sample_count() && strcmp(recipes[i].name, name) != 0)
-		i++;
-	need(i < t_sample_count(), name);
-	return t_sample_make(i);
+	for (size_t i = 0; i < t_sample_count(); i++)
+		if (strcmp(recipes[i].name, name) == 0)
+			return t_sample_make(i);
+	need(false, name);
+	return (t_sample){ 0 };
 }
 
 t_sample t_sample_exif(t_sample jpeg, int orientation, bool big_endian)

@@ -360,13 +360,14 @@ START_TEST(reading_order)
 	uint32_t seed = 3;
 	psg_error error = PSG_ERROR_INIT;
 
+	ck_assert_uint_eq(n, 37);
 	for (int round = 0; round < 50; round++) {
 		/* However the boxes come. */
-		for (size_t i = n - 1; round > 0 && i > 0; i--) {
-			size_t j = t_random(&seed) % (i + 1);
-			psgi_box t = boxes[i];
+		for (size_t i = n; round > 0 && i > 1; i--) {
+			size_t j = t_random(&seed) % i;
+			psgi_box t = boxes[i - 1];
 
-			boxes[i] = boxes[j];
+			boxes[i - 1] = boxes[j];
 			boxes[j] = t;
 		}
 		ck_assert_int_eq(psgi_order_boxes(boxes, n, &error), PSG_OK);

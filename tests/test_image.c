@@ -6,6 +6,7 @@
 #include "ocr/image.h"
 
 #include <check.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,6 +98,7 @@ START_TEST(every_format_damaged)
 	t_sample s = t_sample_make((size_t)_i);
 	uint32_t random = 12345;
 
+	ck_assert_uint_gt(s.size, 0);
 	for (int round = 0; round < 60; round++) {
 		uint8_t *copy = exact(s.data, s.size);
 		psg_error error = PSG_ERROR_INIT;
@@ -483,6 +485,37 @@ START_TEST(gif_details)
 }
 END_TEST
 
+/* Decodes every sample; all of them must come out as they are. */
+static void *decode_all(void *rounds)
+{
+	for (int round = 0; round < *(const int *)rounds; round++)
+		for (size_t i = 0; i < t_sample_count(); i++) {
+			t_sample s = t_sample_make(i);
+			psg_error error = PSG_ERROR_INIT;
+			psgi_image *image;
+
+			ck_assert_msg(psgi_image_decode(s.data, s.size, 0, 0, &image, &error) ==
+					      PSG_OK,
+				      "%s: %s", s.name, error.message);
+			check_picture(image, &s, 1);
+			psgi_image_free(image);
+			free(s.data);
+		}
+	return NULL;
+}
+
+START_TEST(many_threads)
+{
+	int rounds = 4;
+	pthread_t threads[8];
+
+	for (int i = 0; i < 8; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, decode_all, &rounds), 0);
+	for (int i = 0; i < 8; i++)
+		ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("image");
@@ -508,6 +541,7 @@ int main(void)
 	tcase_add_test(details, odd_sizes);
 	tcase_add_test(details, turns);
 	tcase_add_test(details, gif_details);
+	tcase_add_test(details, many_threads);
 	suite_add_tcase(suite, details);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -276,7 +276,7 @@ static psg_status encode(const psgi_image *image, void **out, size_t *out_size, 
 	/* libpng's macro counts in size_t; sides are at most PSGI_MAX_SIDE, so it cannot overflow.
 	 */
 	png_alloc_size_t size = (png_alloc_size_t)image->stride * (png_alloc_size_t)image->height;
-	void *bytes, *fitted;
+	void *bytes;
 
 	size += size / 1000 + (png_alloc_size_t)image->height * 8 + 4096;
 	bytes = malloc(size);
@@ -288,9 +288,10 @@ static psg_status encode(const psgi_image *image, void **out, size_t *out_size, 
 		free(bytes);
 		return psgi_fail(error, PSG_NOMEM, "draw: %s", png.message);
 	}
-	fitted = realloc(bytes, size);
-	*out = fitted != NULL ? fitted : bytes;
 	*out_size = size;
+	*out = realloc(bytes, size);
+	if (*out == NULL) /* it would not shrink: as it was, it serves too */
+		*out = bytes;
 	return PSG_OK;
 }
 
