@@ -26,9 +26,10 @@ typedef struct psg_worker psg_worker;
 typedef struct psg_future psg_future;
 
 typedef struct psg_worker_options {
-	size_t lane_capacity; /* jobs that one thread may have outstanding; 0 means 1023; at most
-				 65535 */
-	const char *name;     /* thread name, 15 bytes are shown; NULL: "psg-" and the device */
+	/* Jobs that one thread may have, from submission until they have ended and their futures
+	 * are released; 0 means 1023; at most 65535. */
+	size_t lane_capacity;
+	const char *name; /* thread name, 15 bytes are shown; NULL: "psg-" and the device */
 } psg_worker_options;
 
 /*
@@ -44,17 +45,21 @@ PSG_API const psg_device_info *psg_worker_device(const psg_worker *worker);
 /*
  * Refuses new jobs (SHUTDOWN) and waits until the accepted ones have ended.
  * TIMED_OUT when `timeout_ns` (negative: no limit) passes first; the rest goes on.
+ * INVALID on the worker's own thread.  FORKED.
  */
 PSG_API psg_status psg_worker_drain(psg_worker *worker, int64_t timeout_ns);
 
-/* Refuses new jobs and completes the queued ones with SHUTDOWN; the running one stops at its next
- * step. */
+/*
+ * Refuses new jobs and completes the queued ones with SHUTDOWN before it returns; the running one
+ * stops at its next step.  Any thread; does not wait for the worker.
+ */
 PSG_API void psg_worker_abort(psg_worker *worker);
 
 /*
  * Aborts what is left, joins the thread and frees the worker.  No other thread may be inside
- * a submission to it; futures stay valid until they are released.  NULL is allowed.  Not from
- * the worker's own thread.
+ * a submission to it; futures stay valid until they are released.  When it returns, all callbacks
+ * have.  NULL is allowed.  Not from the worker's own thread, nor from a callback of an expired job.
+ * In a forked child it does nothing: the worker is the parent's.
  */
 PSG_API void psg_worker_close(psg_worker *worker);
 
@@ -68,13 +73,16 @@ typedef struct psg_worker_stats {
 PSG_API void psg_worker_stats_get(const psg_worker *worker, psg_worker_stats *stats);
 
 typedef struct psg_job_options {
-	int64_t deadline_ns; /* absolute, psg_now_ns clock; 0: none.  A job not started by then ends
-				with TIMED_OUT */
-	int32_t priority;    /* 0 normal, 1 before all normal ones that wait, -1 after them */
+	/* Absolute, psg_now_ns clock; 0: none.  A job not started by then ends with TIMED_OUT, also
+	 * while the worker is busy; a model run that has started stops at its next step. */
+	int64_t deadline_ns;
+	int32_t priority; /* 0 normal, 1 before all normal ones that wait, -1 after them */
 	/*
 	 * Called once when the future completes, before its waiters wake, on the thread that
-	 * completes it: the worker's, or that of a canceller.  Must be short and must not block;
-	 * may submit and may release.  NULL: none.
+	 * completes it: the worker's, the one beside it that keeps deadlines, or that of who
+	 * cancels, releases the last handle or aborts.  The future counts as done there, and is
+	 * valid as long as the call even when there is no handle.  Must be short and must not
+	 * block; may submit, take a handle and release.  NULL: none.
 	 */
 	void (*done)(psg_future *future, void *user);
 	void *user;
@@ -111,7 +119,11 @@ typedef enum psg_cancel_result {
 	PSG_CANCEL_DONE,    /* it had already completed */
 } psg_cancel_result;
 
-/* Waits until the job ends and returns its status.  Not from the thread that runs it. */
+/*
+ * Waits until the job ends and returns its status.  INVALID, without waiting, on the thread that
+ * would have to run it.  FORKED: it has not ended, and will not in this process.  Signals do not
+ * end the wait; it is no cancellation point of pthread_cancel.
+ */
 PSG_API psg_status psg_future_wait(psg_future *future);
 
 /* As above for at most `timeout_ns`: TIMED_OUT means not done yet; the job goes on.  0 polls. */

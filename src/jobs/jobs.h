@@ -21,10 +21,11 @@ typedef struct psgi_task {
 
 psg_status psgi_pool_open(int32_t threads, const char *name, psgi_pool **out, psg_error *error);
 
-/* Any thread; never fails.  Tasks start in order. */
+/* Any thread, also the pool's own; never fails.  Tasks start in order. */
 void psgi_pool_post(psgi_pool *pool, psgi_task *task);
 
-/* Runs what is queued, joins the threads and frees the pool. */
+/* Runs what is queued and what that posts, joins the threads and frees the pool.  NULL is allowed.
+ */
 void psgi_pool_close(psgi_pool *pool);
 
 /* --- promises: futures completed by their owner rather than by a worker --- */
@@ -39,8 +40,11 @@ psg_status psgi_promise_create(const psg_job_options *options,
 			       void (*cancel)(psg_future *future, void *owner), void *owner,
 			       psg_future **out, psg_error *error);
 
-/* `result` belongs to the future and is freed with it by `free_result`; `error` is copied, NULL
- * with PSG_OK. */
+/*
+ * `result` belongs to the future and is freed with it by `free_result`; `error` is copied, NULL
+ * with PSG_OK.  Waits until a `cancel` that is running on another thread has returned, so that the
+ * owner may be freed afterwards: hold no lock here that `cancel` takes.  May be called by `cancel`.
+ */
 void psgi_promise_complete(psg_future *future, psg_status status, const psg_error *error,
 			   void *result, void (*free_result)(void *result));
 

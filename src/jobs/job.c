@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What jobs are: running each kind, and ending those that never ran. */
+#include "config.h"
+
+#include "jobs/job.h"
+
+#include "base/base.h"
+#include "jobs/lane.h"
+#include "jobs/worker.h"
+
+#include <stdlib.h>
+
+/* --- running, on the worker's thread --- */
+
+/* Asked between the steps of a model. */
+struct stop {
+	const psg_worker *worker;
+	const psg_future *future;
+	psgi_outcome outcome;
+	psg_status status; /* why it was stopped; OK: it was not */
+};
+
+static bool wants_stop(void *user)
+{
+	struct stop *stop = user;
+	const psg_future *future = stop->future;
+
+	if ((atomic_load_explicit(&future->word, memory_order_relaxed) & PSGI_STOP) != 0) {
+		stop->status = PSG_CANCELLED;
+		stop->outcome = PSGI_CANCELLED;
+	} else if (atomic_load_explicit(&stop->worker->dropping, memory_order_relaxed)) {
+		stop->status = PSG_SHUTDOWN;
+		stop->outcome = PSGI_FAILED;
+	} else if (atomic_load_explicit(&future->deadline_ns, memory_order_relaxed) <=
+		   psg_now_ns()) {
+		stop->status = PSG_TIMED_OUT;
+		stop->outcome = PSGI_EXPIRED;
+	}
+	return stop->status != PSG_OK;
+}
+
+static psg_status run_model(psgi_job *job, psg_worker *worker, psgi_outcome *outcome,
+			    psg_error *error)
+{
+	struct stop stop = { .worker = worker, .future = &job->future, .outcome = PSGI_FAILED };
+	size_t n_out = psg_model_outputs(job->model.model);
+	psg_status status;
+
+	job->out = job->few_out;
+	if (n_out > PSGI_SLOT_TENSORS) {
+		job->out = calloc(n_out, sizeof(psg_tensor *));
+		if (job->out == NULL)
+			return psgi_fail(error, PSG_NOMEM, "no memory for %zu outputs", n_out);
+	}
+	status = psg_model_run(job->model.model, worker->device, job->model.in, job->model.n_in,
+			       job->out, n_out, wants_stop, &stop, error);
+	if (status == PSG_OK) {
+		job->n_out = n_out;
+		return PSG_OK;
+	}
+	if (job->out != job->few_out)
+		free(job->out);
+	if (status != PSG_CANCELLED || stop.status == PSG_OK)
+		return status;
+	*outcome = stop.outcome;
+	return psgi_fail(error, stop.status, "stopped while it ran: %s",
+			 psg_status_text(stop.status));
+}
+
+static psg_status run_op(psgi_job *job, psg_device *device, psg_error *error)
+{
+	size_t n_out = 0; /* the least */
+	psg_status status;
+
+	job->out = job->few_out;
+	status = psg_op_run(device, &job->op, job->out, &n_out, error);
+	if (status == PSG_OK)
+		job->n_out = n_out;
+	return status;
+}
+
+psg_status psgi_job_run(psgi_job *job, psg_worker *worker, psgi_outcome *outcome, psg_error *error)
+{
+	psg_status status = PSG_INVALID;
+
+	*outcome = PSGI_FAILED;
+	switch ((psgi_job_kind)job->kind) {
+	case PSGI_JOB_FUNCTION:
+		status = job->function.fn(worker->device, job->function.arg, error);
+		break;
+	case PSGI_JOB_OP:
+		status = run_op(job, worker->device, error);
+		break;
+	case PSGI_JOB_MODEL:
+		status = run_model(job, worker, outcome, error);
+		break;
+	}
+	if (status == PSG_OK)
+		*outcome = PSGI_COMPLETED;
+	return status;
+}
+
+/* --- what a job holds --- */
+
+void psgi_job_drop_inputs(psgi_job *job)
+{
+	switch ((psgi_job_kind)job->kind) {
+	case PSGI_JOB_FUNCTION:
+		return;
+	case PSGI_JOB_OP:
+		for (size_t i = 0; i < job->op.n_in; i++)
+			psg_tensor_unref(job->op.in[i]);
+		return;
+	case PSGI_JOB_MODEL:
+		for (size_t i = 0; i < job->model.n_in; i++)
+			psg_tensor_unref(job->model.in[i]);
+		if (job->model.in != job->model.few)
+			free(job->model.in);
+		psg_model_unref(job->model.model);
+		return;
+	}
+}
+
+static void drop_outputs(psgi_job *job)
+{
+	for (size_t i = 0; i < job->n_out; i++)
+		psg_tensor_unref(job->out[i]);
+	if (job->n_out > 0 && job->out != job->few_out)
+		free(job->out);
+	job->n_out = 0;
+}
+
+/* --- ending away from the worker --- */
+
+/*
+ * The lane counts: the worker may be closing, and is gone for this thread once
+ * the future is seen to have ended.
+ */
+void psgi_job_end_unrun(psgi_job *job, psgi_outcome outcome, psg_status status, const char *message)
+{
+	psgi_lane *lane = job->lane;
+
+	psgi_job_drop_inputs(job);
+	job->future.message = message;
+	atomic_fetch_add_explicit(&lane->outcome[outcome], 1, memory_order_relaxed);
+	psgi_future_settle(&job->future, status, psg_now_ns());
+	psgi_future_publish(&job->future, 0);
+	/* Release: who sees that all have ended sees what their callbacks did.  The hold keeps the
+	 * lane. */
+	atomic_fetch_add_explicit(&lane->ended, 1, memory_order_release);
+	psgi_future_drop(&job->future, PSGI_HOLD);
+}
+
+/* --- as a class of futures --- */
+
+static psg_cancel_result cancel(psg_future *future)
+{
+	uint64_t word;
+
+	if (psgi_future_claim(future, PSGI_HOLD)) {
+		psgi_job_end_unrun(psgi_job_of(future), PSGI_CANCELLED, PSG_CANCELLED,
+				   "cancelled before it started");
+		return PSG_CANCEL_REMOVED;
+	}
+	word = atomic_load_explicit(&future->word, memory_order_relaxed);
+	while (psgi_future_is(word, PSGI_RUNNING))
+		if (atomic_compare_exchange_weak_explicit(&future->word, &word, word | PSGI_STOP,
+							  memory_order_relaxed,
+							  memory_order_relaxed))
+			return PSG_CANCEL_RUNNING;
+	return PSG_CANCEL_DONE;
+}
+
+/* One that runs goes on: only what has not started is cancelled with its last handle. */
+static void abandon(psg_future *future)
+{
+	if (psgi_future_claim(future, PSGI_HOLD))
+		psgi_job_end_unrun(psgi_job_of(future), PSGI_CANCELLED, PSG_CANCELLED,
+				   "cancelled before it started");
+}
+
+static void recycle(psg_future *future)
+{
+	psgi_job *job = psgi_job_of(future);
+
+	drop_outputs(job);
+	free(future->owned);
+	future->owned = NULL;
+	future->message = NULL;
+	psgi_lane_return(job->lane, job);
+}
+
+static bool tensors(psg_future *future, psg_tensor *const **out, size_t *n)
+{
+	psgi_job *job = psgi_job_of(future);
+
+	if (job->kind == PSGI_JOB_FUNCTION)
+		return false;
+	*out = job->out;
+	*n = job->n_out;
+	return true;
+}
+
+const psgi_future_class psgi_job_class = { cancel, abandon, recycle, tensors };

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a lane and of its slots. */
+#include "config.h"
+
+#include "jobs/lane.h"
+
+#include "jobs/thread.h"
+
+#include <stdlib.h>
+
+/* In `returned`: the lane is sealed, slots that come home now only give up their part of it. */
+static psgi_job sealed;
+
+static uint32_t ring_size(uint32_t capacity)
+{
+	uint32_t size = 4; /* the least that CK documents */
+
+	while (size <= capacity) /* a ring of n holds n - 1 */
+		size *= 2;
+	return size;
+}
+
+psgi_lane *psgi_lane_create(uint64_t serial, uint32_t generation, uint32_t capacity, uint32_t index)
+{
+	uint32_t size = ring_size(capacity);
+	psgi_lane *lane = aligned_alloc(PSGI_CACHE_LINE, sizeof(*lane));
+	ck_ring_buffer_t *buffer = calloc(size, sizeof(*buffer));
+	/* Not cleared, so that slots which are never used are never touched. */
+	psgi_job *slots = malloc(capacity * sizeof(*slots));
+
+	if (lane == NULL || buffer == NULL || slots == NULL) {
+		free(lane);
+		free(buffer);
+		free(slots);
+		return NULL;
+	}
+	*lane = (psgi_lane){ .serial = serial,
+			     .generation = generation,
+			     .capacity = capacity,
+			     .index = index,
+			     .slots = slots,
+			     .buffer = buffer };
+	atomic_store_explicit(&lane->holders, 2, memory_order_relaxed);
+	ck_ring_init(&lane->ring, size);
+	return lane;
+}
+
+static void drop(psgi_lane *lane, uint32_t holders)
+{
+	/* As every last reference: release own use, acquire that of others. */
+	if (atomic_fetch_sub_explicit(&lane->holders, holders, memory_order_acq_rel) != holders)
+		return;
+	free(lane->slots);
+	free(lane->buffer);
+	free(lane);
+}
+
+/* --- slots --- */
+
+/* The first use of a slot.  Release: walkers of all slots read only what is below `fresh`. */
+static psgi_job *break_in(psgi_lane *lane, uint32_t fresh)
+{
+	psgi_job *job = &lane->slots[fresh];
+
+	job->future = (psg_future){ .class = &psgi_job_class,
+				    .generation = lane->generation,
+				    .serial = lane->serial };
+	atomic_store_explicit(&job->future.word, PSGI_DONE, memory_order_relaxed);
+	job->lane = lane;
+	job->n_out = 0;
+	atomic_store_explicit(&lane->fresh, fresh + 1, memory_order_release);
+	return job;
+}
+
+psgi_job *psgi_lane_take(psgi_lane *lane)
+{
+	psgi_job *job = lane->free;
+
+	if (job == NULL && atomic_load_explicit(&lane->returned, memory_order_relaxed) != NULL)
+		/* Acquire: what the returners did with the slots is over. */
+		job = atomic_exchange_explicit(&lane->returned, NULL, memory_order_acquire);
+	if (job == NULL) {
+		uint32_t fresh = atomic_load_explicit(&lane->fresh, memory_order_relaxed);
+
+		return fresh < lane->capacity ? break_in(lane, fresh) : NULL;
+	}
+	lane->free = job->next;
+	return job;
+}
+
+void psgi_lane_untake(psgi_lane *lane, psgi_job *job)
+{
+	job->next = lane->free;
+	lane->free = job;
+}
+
+/*
+ * The owner keeps it for itself.  Others push it on a stack that only the
+ * owner takes, whole: no pop of single entries, so no ABA.  It is written
+ * out rather than CK's because sealing must be decided by the same swap, and
+ * because ThreadSanitizer can follow C11 atomics.
+ */
+void psgi_lane_return(psgi_lane *lane, psgi_job *job)
+{
+	psgi_job *head;
+
+	if (atomic_load_explicit(&lane->owner, memory_order_relaxed) == psgi_thread_name()) {
+		psgi_lane_untake(lane, job);
+		return;
+	}
+	/* Acquire: who sees the seal sees the holders that were added before it. */
+	head = atomic_load_explicit(&lane->returned, memory_order_acquire);
+	do {
+		if (head == &sealed) {
+			drop(lane, 1);
+			return;
+		}
+		job->next = head;
+		/* Release: our use of the slot is over before the owner fills it again. */
+	} while (!atomic_compare_exchange_weak_explicit(
+		&lane->returned, &head, job, memory_order_release, memory_order_acquire));
+}
+
+static uint32_t length(const psgi_job *job)
+{
+	uint32_t n = 0;
+
+	for (; job != NULL; job = job->next)
+		n++;
+	return n;
+}
+
+/* --- the producer's side --- */
+
+bool psgi_lane_adopt(psgi_lane *lane)
+{
+	uint32_t none = 0;
+	psgi_job *returned;
+
+	if (atomic_load_explicit(&lane->flags, memory_order_relaxed) != 0 ||
+	    !atomic_compare_exchange_strong_explicit(&lane->flags, &none, PSGI_LANE_ATTACHED,
+						     memory_order_acquire, memory_order_relaxed))
+		return false;
+	returned = atomic_exchange_explicit(&lane->returned, NULL, memory_order_acquire);
+	while (returned != NULL) {
+		psgi_job *next = returned->next;
+
+		psgi_lane_untake(lane, returned);
+		returned = next;
+	}
+	if (length(lane->free) == atomic_load_explicit(&lane->fresh, memory_order_relaxed))
+		return true;
+	/* Jobs of its former owner are still about.  Nobody closes it now: the table is locked. */
+	atomic_store_explicit(&lane->flags, 0, memory_order_release);
+	return false;
+}
+
+/*
+ * The end of the producer's side of a closed lane.  Slots at home are counted,
+ * each slot that is out becomes a holder, and what comes home later finds the
+ * seal.  The caller owns the producer's side, so nothing is taken meanwhile.
+ */
+static void seal(psgi_lane *lane)
+{
+	uint32_t fresh = atomic_load_explicit(&lane->fresh, memory_order_relaxed);
+	uint32_t home;
+
+	/* Before the seal is seen, so that nobody counts down to zero too early. */
+	atomic_fetch_add_explicit(&lane->holders, fresh, memory_order_relaxed);
+	home = length(atomic_exchange_explicit(&lane->returned, &sealed, memory_order_acq_rel)) +
+	       length(lane->free);
+	drop(lane, home + 1);
+}
+
+/* Acquire and release: of leaving and closing the second one seals, and must see all that the first
+ * did. */
+void psgi_lane_leave(psgi_lane *lane)
+{
+	atomic_store_explicit(&lane->owner, NULL, memory_order_relaxed);
+	if ((atomic_fetch_and_explicit(&lane->flags, ~PSGI_LANE_ATTACHED, memory_order_acq_rel) &
+	     PSGI_LANE_CLOSED) != 0)
+		seal(lane);
+}
+
+void psgi_lane_close(psgi_lane *lane)
+{
+	if ((atomic_fetch_or_explicit(&lane->flags, PSGI_LANE_CLOSED, memory_order_acq_rel) &
+	     PSGI_LANE_ATTACHED) == 0)
+		seal(lane);
+	drop(lane, 1);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host pool: a list of tasks under a lock, and a few threads. */
+#include "config.h"
+
+#include "jobs/jobs.h"
+
+#include "base/base.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct psgi_pool {
+	pthread_mutex_t lock; /* all below but what is constant */
+	pthread_cond_t more;
+	psgi_task *first, *last;
+	bool closing;
+	char name[16]; /* constant; the kernel keeps 15 bytes */
+	int32_t n;     /* threads started */
+	pthread_t threads[];
+};
+
+/* NULL: the pool closes and has nothing left. */
+static psgi_task *take(psgi_pool *pool)
+{
+	psgi_task *task;
+
+	(void)pthread_mutex_lock(&pool->lock);
+	while (pool->first == NULL && !pool->closing)
+		(void)pthread_cond_wait(&pool->more, &pool->lock);
+	task = pool->first;
+	if (task != NULL)
+		pool->first = task->next;
+	(void)pthread_mutex_unlock(&pool->lock);
+	return task;
+}
+
+static void *work(void *argument)
+{
+	psgi_pool *pool = argument;
+	psgi_task *task;
+
+	(void)pthread_setname_np(pthread_self(), pool->name);
+	while ((task = take(pool)) != NULL)
+		task->run(task);
+	return NULL;
+}
+
+static void close_started(psgi_pool *pool)
+{
+	(void)pthread_mutex_lock(&pool->lock);
+	pool->closing = true;
+	(void)pthread_cond_broadcast(&pool->more);
+	(void)pthread_mutex_unlock(&pool->lock);
+	for (int32_t i = 0; i < pool->n; i++)
+		(void)pthread_join(pool->threads[i], NULL);
+	(void)pthread_cond_destroy(&pool->more);
+	(void)pthread_mutex_destroy(&pool->lock);
+	free(pool);
+}
+
+/* No signal of the program is handled on our threads. */
+static bool start(psgi_pool *pool, int32_t threads)
+{
+	sigset_t all, before;
+
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	while (pool->n < threads && pthread_create(&pool->threads[pool->n], NULL, work, pool) == 0)
+		pool->n++;
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return pool->n == threads;
+}
+
+psg_status psgi_pool_open(int32_t threads, const char *name, psgi_pool **out, psg_error *error)
+{
+	psgi_pool *pool;
+
+	*out = NULL;
+	if (threads < 1)
+		return psgi_fail(error, PSG_INVALID, "a pool of %d threads: at least 1",
+				 (int)threads);
+	pool = calloc(1, sizeof(*pool) + (size_t)threads * sizeof(pool->threads[0]));
+	if (pool == NULL)
+		return psgi_fail(error, PSG_NOMEM, "no memory for a pool of %d threads",
+				 (int)threads);
+	(void)snprintf(pool->name, sizeof(pool->name), "%.15s", name != NULL ? name : "psg-host");
+	if (pthread_mutex_init(&pool->lock, NULL) != 0) {
+		free(pool);
+		return psgi_fail(error, PSG_NOMEM, "no memory for a lock");
+	}
+	if (pthread_cond_init(&pool->more, NULL) != 0) {
+		(void)pthread_mutex_destroy(&pool->lock);
+		free(pool);
+		return psgi_fail(error, PSG_NOMEM, "no memory for a condition");
+	}
+	if (!start(pool, threads)) {
+		int32_t started = pool->n;
+
+		close_started(pool);
+		return psgi_fail(error, PSG_NOMEM, "only %d of %d threads could be started",
+				 (int)started, (int)threads);
+	}
+	*out = pool;
+	return PSG_OK;
+}
+
+void psgi_pool_post(psgi_pool *pool, psgi_task *task)
+{
+	task->next = NULL;
+	(void)pthread_mutex_lock(&pool->lock);
+	if (pool->first == NULL)
+		pool->first = task;
+	else
+		pool->last->next = task;
+	pool->last = task;
+	(void)pthread_cond_signal(&pool->more);
+	(void)pthread_mutex_unlock(&pool->lock);
+}
+
+void psgi_pool_close(psgi_pool *pool)
+{
+	if (pool != NULL)
+		close_started(pool);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The worker's own order of jobs: by class, round robin between lanes, first
+ * in first out within a lane.  Only the worker's thread comes here.
+ */
+#ifndef PSG_JOBS_QUEUE_H
+#define PSG_JOBS_QUEUE_H
+
+#include "jobs/lane.h"
+
+typedef struct psgi_queue {
+	psgi_lane *last_turn[PSGI_RANKS]; /* of a circle of lanes that have a job of this class */
+} psgi_queue;
+
+void psgi_queue_push(psgi_queue *queue, psgi_job *job);
+
+/* The next job; NULL when there is none. */
+psgi_job *psgi_queue_pop(psgi_queue *queue);
+
+/* The class of the next job; PSGI_RANKS when there is none. */
+static inline int psgi_queue_rank(const psgi_queue *queue)
+{
+	int rank = 0;
+
+	while (rank < PSGI_RANKS && queue->last_turn[rank] == NULL)
+		rank++;
+	return rank;
+}
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Submitting: checks, a slot, the lane's ring, and waking who sleeps. */
+#include "config.h"
+
+#include "base/base.h"
+#include "jobs/fork.h"
+#include "jobs/thread.h"
+#include "jobs/worker.h"
+
+#include <stdlib.h>
+
+static psg_status refuse_full(psgi_lane *lane, psg_error *error)
+{
+	psgi_count(&lane->refused);
+	return psgi_fail(
+		error, PSG_FULL,
+		"all %u jobs that one thread may have are in use: release futures, or try later",
+		(unsigned)lane->capacity);
+}
+
+static const psg_job_options no_options;
+
+/* A slot of this thread's lane, with all options in it. */
+static psg_status take_slot(psg_worker *worker, const psg_job_options *options, psgi_job **out,
+			    psg_error *error)
+{
+	psgi_lane *lane;
+	psgi_job *job;
+
+	if (worker->lanes.generation != psgi_fork_generation())
+		return psgi_fail(error, PSG_FORKED,
+				 "the worker lives in the parent process: open one here");
+	if (atomic_load_explicit(&worker->refusing, memory_order_relaxed))
+		return psgi_fail(error, PSG_SHUTDOWN, "the worker takes no more jobs");
+	if (options->priority < -1 || options->priority > 1)
+		return psgi_fail(error, PSG_INVALID, "priority %d: -1, 0 and 1 are there",
+				 (int)options->priority);
+	lane = psgi_thread_lane(worker->lanes.serial);
+	if (lane == NULL) {
+		psg_status status = psgi_thread_attach(&worker->lanes, &lane, error);
+
+		if (status != PSG_OK)
+			return status;
+	}
+	job = psgi_lane_take(lane);
+	if (job == NULL)
+		return refuse_full(lane, error);
+	job->rank = (uint8_t)(PSGI_NORMAL - options->priority);
+	job->future.done = options->done;
+	job->future.user = options->user;
+	/* No deadline is one that never comes. */
+	atomic_store_explicit(&job->future.deadline_ns,
+			      options->deadline_ns != 0 ? options->deadline_ns : INT64_MAX,
+			      memory_order_relaxed);
+	*out = job;
+	return PSG_OK;
+}
+
+/*
+ * Cannot fail.  One full fence orders the job before three looks at what the
+ * others may have stored: whether the worker still polls this lane, whether it
+ * is told to look, and which alarm the keeper has.  Each of them stores, fences
+ * and then looks for jobs, so a job is never left lying.
+ */
+static void commit(psg_worker *worker, psgi_job *job, psg_future **out)
+{
+	psg_future *future = &job->future;
+	psgi_lane *lane = job->lane;
+	int64_t deadline = atomic_load_explicit(&future->deadline_ns, memory_order_relaxed);
+	uint8_t rank = job->rank;
+	bool seen = out != NULL || future->done != NULL;
+
+	atomic_store_explicit(&future->queued_ns, seen ? psg_now_ns() : 0, memory_order_relaxed);
+	atomic_store_explicit(&future->started_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&future->finished_ns, 0, memory_order_relaxed);
+	/* Before the worker can call back. */
+	if (out != NULL)
+		*out = future;
+	psgi_count(&lane->accepted);
+	/* Release, for the keeper and an abort, who find the job in its slot; the worker gets it
+	 * through the ring. */
+	atomic_store_explicit(&future->word,
+			      PSGI_QUEUED | PSGI_HOLD | (out != NULL ? PSGI_HANDLE : 0),
+			      memory_order_release);
+	psgi_lane_put(lane, job);
+	/* From here on the job may be over, and its slot somebody else's. */
+	psgi_full_fence();
+	if (!atomic_load_explicit(&lane->noticed, memory_order_relaxed)) {
+		atomic_store_explicit(&lane->noticed, true, memory_order_relaxed);
+		psgi_lanes_mark(&worker->lanes, lane);
+		psgi_event_signal(&worker->work);
+	}
+	if (rank == PSGI_URGENT && !atomic_load_explicit(&worker->urgent, memory_order_relaxed))
+		atomic_store_explicit(&worker->urgent, true, memory_order_relaxed);
+	psgi_keeper_watch(&worker->keeper, deadline);
+}
+
+static psg_status fail(psg_future **out, psg_status status)
+{
+	if (out != NULL)
+		*out = NULL;
+	return status;
+}
+
+psg_status psg_submit_function(psg_worker *worker, psg_job_fn fn, void *arg,
+			       const psg_job_options *options, psg_future **out, psg_error *error)
+{
+	psgi_job *job;
+	psg_status status = take_slot(worker, options != NULL ? options : &no_options, &job, error);
+
+	if (status != PSG_OK)
+		return fail(out, status);
+	job->kind = PSGI_JOB_FUNCTION;
+	job->function.fn = fn;
+	job->function.arg = arg;
+	commit(worker, job, out);
+	return PSG_OK;
+}
+
+psg_status psg_submit(psg_worker *worker, const psg_op *op, const psg_job_options *options,
+		      psg_future **out, psg_error *error)
+{
+	psg_shape shapes[PSG_MAX_OUTPUTS];
+	psg_dtype dtypes[PSG_MAX_OUTPUTS];
+	psgi_job *job;
+	size_t n_out;
+	psg_status status = psg_op_infer(op, shapes, dtypes, &n_out, error);
+
+	if (status == PSG_OK)
+		status = take_slot(worker, options != NULL ? options : &no_options, &job, error);
+	if (status != PSG_OK)
+		return fail(out, status);
+	job->kind = PSGI_JOB_OP;
+	job->op = *op;
+	for (size_t i = 0; i < op->n_in; i++)
+		if (op->in[i] != NULL)
+			(void)psg_tensor_ref(op->in[i]);
+	commit(worker, job, out);
+	return PSG_OK;
+}
+
+static psg_status check_inputs(const psg_model *model, psg_tensor *const *in, size_t n_in,
+			       psg_error *error)
+{
+	if (n_in != psg_model_inputs(model))
+		return psgi_fail(error, PSG_INVALID, "%zu inputs given, the model has %zu", n_in,
+				 psg_model_inputs(model));
+	for (size_t i = 0; i < n_in; i++)
+		if (in[i] == NULL)
+			return psgi_fail(error, PSG_INVALID, "input %zu (%s) is NULL", i,
+					 psg_model_input(model, i)->name);
+	return PSG_OK;
+}
+
+psg_status psg_submit_model(psg_worker *worker, psg_model *model, psg_tensor *const *in,
+			    size_t n_in, const psg_job_options *options, psg_future **out,
+			    psg_error *error)
+{
+	psgi_job *job;
+	psg_status status = check_inputs(model, in, n_in, error);
+
+	if (status == PSG_OK)
+		status = take_slot(worker, options != NULL ? options : &no_options, &job, error);
+	if (status != PSG_OK)
+		return fail(out, status);
+	job->model.in = job->model.few;
+	if (n_in > PSGI_SLOT_TENSORS) {
+		job->model.in = calloc(n_in, sizeof(psg_tensor *));
+		if (job->model.in == NULL) {
+			psgi_lane_untake(job->lane, job);
+			return fail(out, psgi_fail(error, PSG_NOMEM,
+						   "no memory for a job of %zu inputs", n_in));
+		}
+	}
+	job->kind = PSGI_JOB_MODEL;
+	job->model.model = psg_model_ref(model);
+	job->model.n_in = n_in;
+	for (size_t i = 0; i < n_in; i++)
+		job->model.in[i] = psg_tensor_ref(in[i]);
+	commit(worker, job, out);
+	return PSG_OK;
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A worker from outside: opening, draining, aborting, closing, counters. */
+#include "config.h"
+
+#include "jobs/worker.h"
+
+#include "base/base.h"
+#include "jobs/fork.h"
+#include "jobs/futex.h"
+#include "jobs/jobs.h"
+#include "jobs/thread.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_CAPACITY 1023 /* chosen: a ring of 1024 entries holds one less */
+#define MAX_CAPACITY 65535
+
+/* --- opening --- */
+
+/* No signal of the program is handled on our threads. */
+static psg_status start_threads(psg_worker *worker, psg_error *error)
+{
+	sigset_t all, before;
+	psg_status status;
+
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	status = psgi_keeper_start(&worker->keeper, &worker->lanes, error);
+	if (status == PSG_OK &&
+	    pthread_create(&worker->thread, NULL, psgi_worker_main, worker) != 0) {
+		psgi_keeper_join(&worker->keeper);
+		status = psgi_fail(error, PSG_NOMEM, "no thread for the worker");
+	}
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return status;
+}
+
+static psg_status wait_opened(psg_worker *worker)
+{
+	while (!atomic_load_explicit(&worker->opened, memory_order_acquire)) {
+		uint32_t value = psgi_event_value(&worker->news);
+
+		if (!atomic_load_explicit(&worker->opened, memory_order_acquire))
+			(void)psgi_event_wait(&worker->news, value, PSGI_NEVER);
+	}
+	if (worker->open_status == PSG_OK)
+		return PSG_OK;
+	(void)pthread_join(worker->thread, NULL);
+	psgi_keeper_join(&worker->keeper);
+	return worker->open_status;
+}
+
+static void free_worker(psg_worker *worker)
+{
+	psgi_lanes_destroy(&worker->lanes);
+	free(worker->device_name);
+	free(worker);
+}
+
+static psg_status create(const char *device, const psg_worker_options *options, psg_worker **out,
+			 psg_error *error)
+{
+	static _Atomic uint64_t serials;
+	uint64_t serial = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
+	size_t capacity = options->lane_capacity != 0 ? options->lane_capacity : DEFAULT_CAPACITY;
+	psg_worker *worker = aligned_alloc(PSGI_CACHE_LINE, sizeof(*worker));
+	psg_status status;
+
+	if (worker == NULL)
+		return psgi_fail(error, PSG_NOMEM, "no memory for a worker");
+	memset(worker, 0, sizeof(*worker));
+	psgi_event_init(&worker->work);
+	psgi_event_init(&worker->news);
+	status = psgi_lanes_init(&worker->lanes, serial, psgi_fork_generation(), (uint32_t)capacity,
+				 error);
+	if (status != PSG_OK) {
+		free(worker);
+		return status;
+	}
+	if (options->name != NULL)
+		(void)snprintf(worker->name, sizeof(worker->name), "%.15s", options->name);
+	else
+		(void)snprintf(worker->name, sizeof(worker->name), "psg-%.11s", device);
+	worker->device_name = strdup(device);
+	if (worker->device_name == NULL) {
+		free_worker(worker);
+		return psgi_fail(error, PSG_NOMEM, "no memory for a worker");
+	}
+	*out = worker;
+	return PSG_OK;
+}
+
+psg_status psg_worker_open(const char *device, const psg_worker_options *options, psg_worker **out,
+			   psg_error *error)
+{
+	static const psg_worker_options defaults;
+	psg_worker *worker = NULL;
+	psg_status status = psgi_fork_watch(error);
+
+	*out = NULL;
+	if (options == NULL)
+		options = &defaults;
+	if (device == NULL)
+		return psgi_fail(error, PSG_INVALID, "no device is named");
+	if (options->lane_capacity > MAX_CAPACITY)
+		return psgi_fail(error, PSG_INVALID, "lane capacity %zu: at most %d",
+				 options->lane_capacity, MAX_CAPACITY);
+	if (status == PSG_OK)
+		status = create(device, options, &worker, error);
+	if (status != PSG_OK)
+		return status;
+	worker->open_error = error;
+	status = start_threads(worker, error);
+	if (status == PSG_OK)
+		status = wait_opened(worker);
+	if (status != PSG_OK) {
+		free_worker(worker);
+		return status;
+	}
+	*out = worker;
+	return PSG_OK;
+}
+
+const psg_device_info *psg_worker_device(const psg_worker *worker)
+{
+	return &worker->info;
+}
+
+/* --- ending --- */
+
+static bool forked(const psg_worker *worker)
+{
+	return worker->lanes.generation != psgi_fork_generation();
+}
+
+static int64_t deadline_after(int64_t timeout_ns)
+{
+	int64_t now = psg_now_ns();
+
+	return timeout_ns < 0 || timeout_ns > PSGI_NEVER - now ? PSGI_NEVER : now + timeout_ns;
+}
+
+/* What ends away from the worker's thread does not signal (it may not touch the worker), so the
+ * last wait looks again in steps. */
+#define LAST_STEP_NS PSG_MILLISECOND
+
+psg_status psg_worker_drain(psg_worker *worker, int64_t timeout_ns)
+{
+	int64_t deadline = deadline_after(timeout_ns);
+
+	if (forked(worker))
+		return PSG_FORKED;
+	if (psgi_this_worker == worker->lanes.serial)
+		return PSG_INVALID; /* it would wait for itself */
+	atomic_store_explicit(&worker->refusing, true, memory_order_release);
+	psgi_event_signal(&worker->work);
+	for (;;) {
+		uint32_t value = psgi_event_value(&worker->news);
+		bool drained = atomic_load_explicit(&worker->dropping, memory_order_acquire);
+		int64_t now, until = deadline;
+
+		if (drained && psgi_worker_load(worker) == 0)
+			return PSG_OK;
+		now = psg_now_ns();
+		if (now >= deadline)
+			return PSG_TIMED_OUT;
+		if (drained && deadline - now > LAST_STEP_NS)
+			until = now + LAST_STEP_NS;
+		(void)psgi_event_wait(&worker->news, value, until);
+	}
+}
+
+static void drop_queued(void *user, psgi_job *job)
+{
+	(void)user;
+	if (psgi_future_claim(&job->future, PSGI_HOLD))
+		psgi_job_end_unrun(job, PSGI_FAILED, PSG_SHUTDOWN,
+				   "the worker was shut down before it started");
+}
+
+/*
+ * The queued jobs end here, in their slots: the worker may be in a long one.
+ * What a submission under way still brings, the worker ends.
+ */
+void psg_worker_abort(psg_worker *worker)
+{
+	if (forked(worker))
+		return;
+	atomic_store_explicit(&worker->refusing, true, memory_order_release);
+	atomic_store_explicit(&worker->dropping, true, memory_order_release);
+	psgi_event_signal(&worker->work);
+	psgi_event_signal(&worker->news);
+	psgi_lanes_visit_jobs(&worker->lanes, drop_queued, NULL);
+}
+
+/* Others may be in the callback of a job that they cancelled; this thread, too. */
+static void wait_for_callbacks(const psg_worker *worker)
+{
+	const struct timespec step = psgi_timespec(LAST_STEP_NS / 10);
+
+	while (psgi_worker_load(worker) > psgi_future_callbacks(worker->lanes.serial))
+		(void)nanosleep(&step, NULL);
+}
+
+void psg_worker_close(psg_worker *worker)
+{
+	if (worker == NULL || forked(worker)) /* the child's copy is left as it is */
+		return;
+	psg_worker_abort(worker);
+	atomic_store_explicit(&worker->closing, true, memory_order_release);
+	psgi_event_signal(&worker->work);
+	(void)pthread_join(worker->thread, NULL);
+	psgi_keeper_join(&worker->keeper);
+	wait_for_callbacks(worker);
+	psgi_thread_detach(worker->lanes.serial);
+	free_worker(worker);
+}
+
+/* --- counters --- */
+
+struct sum {
+	psg_worker_stats stats;
+	uint64_t ended;
+};
+
+static void add_ended(void *user, psgi_lane *lane)
+{
+	struct sum *sum = user;
+
+	sum->ended += atomic_load_explicit(&lane->ended, memory_order_acquire);
+}
+
+static void add_accepted(void *user, psgi_lane *lane)
+{
+	struct sum *sum = user;
+
+	sum->stats.submitted += atomic_load_explicit(&lane->accepted, memory_order_acquire);
+}
+
+/* What has ended first: then what was accepted is never less. */
+static void add_load(const psg_worker *worker, struct sum *sum)
+{
+	sum->ended = atomic_load_explicit(&worker->ended, memory_order_acquire);
+	psgi_lanes_visit(&worker->lanes, add_ended, sum);
+	psgi_lanes_visit(&worker->lanes, add_accepted, sum);
+	sum->stats.queued = sum->stats.submitted - sum->ended;
+}
+
+uint64_t psgi_worker_load(const psg_worker *worker)
+{
+	struct sum sum = { .ended = 0 };
+
+	add_load(worker, &sum);
+	return sum.stats.queued;
+}
+
+static uint64_t outcome_of(const _Atomic uint64_t *outcome, psgi_outcome which)
+{
+	return atomic_load_explicit(&outcome[which], memory_order_relaxed);
+}
+
+static void add_outcomes(psg_worker_stats *stats, const _Atomic uint64_t *outcome)
+{
+	stats->completed += outcome_of(outcome, PSGI_COMPLETED);
+	stats->failed += outcome_of(outcome, PSGI_FAILED);
+	stats->cancelled += outcome_of(outcome, PSGI_CANCELLED);
+	stats->expired += outcome_of(outcome, PSGI_EXPIRED);
+}
+
+static void add_lane(void *user, psgi_lane *lane)
+{
+	psg_worker_stats *stats = user;
+
+	add_outcomes(stats, lane->outcome);
+	stats->refused_full += atomic_load_explicit(&lane->refused, memory_order_relaxed);
+	stats->lanes +=
+		atomic_load_explicit(&lane->flags, memory_order_relaxed) == PSGI_LANE_ATTACHED;
+}
+
+void psg_worker_stats_get(const psg_worker *worker, psg_worker_stats *stats)
+{
+	struct sum sum = { .ended = 0 };
+
+	add_load(worker, &sum);
+	*stats = sum.stats;
+	add_outcomes(stats, worker->outcome);
+	psgi_lanes_visit(&worker->lanes, add_lane, stats);
+}
