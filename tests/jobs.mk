@@ -1,1 +1,22 @@
 # tests of the jobs room
+if HAVE_CHECK
+JOBS_TESTS = tests/test_jobs_future tests/test_jobs_worker tests/test_jobs_time tests/test_jobs_host \
+	tests/test_jobs_stress
+check_PROGRAMS += $(JOBS_TESTS)
+TESTS += $(JOBS_TESTS)
+tests_test_jobs_future_SOURCES = tests/test_jobs_future.c tests/jobs_util.h
+tests_test_jobs_future_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_jobs_future_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+tests_test_jobs_worker_SOURCES = tests/test_jobs_worker.c tests/jobs_util.h
+tests_test_jobs_worker_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_jobs_worker_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+tests_test_jobs_time_SOURCES = tests/test_jobs_time.c tests/jobs_util.h
+tests_test_jobs_time_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_jobs_time_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+tests_test_jobs_host_SOURCES = tests/test_jobs_host.c tests/jobs_util.h
+tests_test_jobs_host_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_jobs_host_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+tests_test_jobs_stress_SOURCES = tests/test_jobs_stress.c tests/jobs_util.h
+tests_test_jobs_stress_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_jobs_stress_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+endif
