@@ -132,7 +132,7 @@ static psg_status create_outputs(struct run *run, psg_error *error)
 	for (size_t i = 0; i < flow->graph->n_outputs; i++) {
 		const psgi_fvalue *value = &flow->values[flow->outputs[i]];
 		psg_status status =
-			psg_tensor_create(value->dtype, &value->shape, &run->out[i], error);
+			psgi_tensor_create_raw(value->dtype, &value->shape, &run->out[i], error);
 
 		if (status == PSG_OK && run->widths && value->width >= 0)
 			status = psg_tensor_set_valid_widths(

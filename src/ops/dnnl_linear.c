@@ -1,30 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linear layers through oneDNN's inner product, which keeps weights in its own form. */
+/*
+ * Linear layers through oneDNN, as 1x1 convolutions of one row of pixels with
+ * channels last: that is [rows, k] as it lies in memory, and for a few dozen
+ * rows a third faster than oneDNN 2.6's inner product (measured: 40 x 120 by
+ * 6625, 0.57 against 0.89 ms).
+ */
 #include "config.h"
 
 #include "ops/dnnl_internal.h"
 
 #include "base/base.h"
 
-static dnnl_status_t describe(const psgi_linear_spec *spec, dnnl_inner_product_desc_t *desc,
+static dnnl_status_t describe(const psgi_linear_spec *spec, dnnl_convolution_desc_t *desc,
 			      dnnl_memory_desc_t *dst)
 {
-	dnnl_dims_t in = { spec->rows, spec->k }, out = { spec->rows, spec->n },
-		    weights = { spec->n, spec->k }, channels = { spec->n };
+	dnnl_dims_t in = { 1, spec->k, 1, spec->rows }, out = { 1, spec->n, 1, spec->rows },
+		    weights = { spec->n, spec->k, 1, 1 }, channels = { spec->n }, one = { 1, 1 },
+		    none = { 0, 0 };
 	dnnl_memory_desc_t src, w, bias;
-	dnnl_status_t status = dnnl_memory_desc_init_by_tag(&src, 2, in, dnnl_f32, dnnl_ab);
+	dnnl_status_t status = dnnl_memory_desc_init_by_tag(&src, 4, in, dnnl_f32, dnnl_nhwc);
 
 	if (status == dnnl_success)
-		status = dnnl_memory_desc_init_by_tag(dst, 2, out, dnnl_f32, dnnl_ab);
+		status = dnnl_memory_desc_init_by_tag(dst, 4, out, dnnl_f32, dnnl_nhwc);
 	if (status == dnnl_success)
 		status =
-			dnnl_memory_desc_init_by_tag(&w, 2, weights, dnnl_f32, dnnl_format_tag_any);
+			dnnl_memory_desc_init_by_tag(&w, 4, weights, dnnl_f32, dnnl_format_tag_any);
 	if (status == dnnl_success)
 		status = dnnl_memory_desc_init_by_tag(&bias, 1, channels, dnnl_f32, dnnl_a);
 	if (status == dnnl_success)
-		status = dnnl_inner_product_forward_desc_init(desc, dnnl_forward_inference, &src,
-							      &w, spec->bias == NULL ? NULL : &bias,
-							      dst);
+		status = dnnl_convolution_forward_desc_init(
+			desc, dnnl_forward_inference, dnnl_convolution_direct, &src, &w,
+			spec->bias == NULL ? NULL : &bias, dst, one, none, none);
 	return status;
 }
 
@@ -33,12 +39,13 @@ static psg_status build(psgi_dnnl_kernel *kernel, const psgi_linear_spec *spec,
 {
 	const dnnl_memory_desc_t *wanted =
 		dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0);
-	dnnl_dims_t weights = { spec->n, spec->k }, strides = { 1, spec->n }; /* stored [k, n] */
+	/* The tensor is [k, n]. */
+	dnnl_dims_t weights = { spec->n, spec->k, 1, 1 }, strides = { 1, spec->n, 1, 1 };
 	dnnl_memory_desc_t plain;
 	void *packed;
 	psg_status status;
 
-	if (dnnl_memory_desc_init_by_strides(&plain, 2, weights, dnnl_f32, strides) != dnnl_success)
+	if (dnnl_memory_desc_init_by_strides(&plain, 4, weights, dnnl_f32, strides) != dnnl_success)
 		return psgi_dnnl_fail(error, "weights", dnnl_invalid_arguments);
 	status = psgi_dnnl_weights(packs, spec->weights, &plain, wanted, &packed, error);
 	if (status != PSG_OK)
@@ -63,7 +70,7 @@ static psg_status build(psgi_dnnl_kernel *kernel, const psgi_linear_spec *spec,
 psg_status psgi_dnnl_linear(const psgi_linear_spec *spec, psgi_pack_cache *packs, psgi_kernel **out,
 			    psg_error *error)
 {
-	dnnl_inner_product_desc_t desc;
+	dnnl_convolution_desc_t desc;
 	dnnl_memory_desc_t dst;
 	dnnl_primitive_attr_t attr = NULL;
 	dnnl_primitive_desc_t pd = NULL;

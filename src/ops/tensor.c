@@ -153,17 +153,25 @@ static psg_status create(psg_dtype dtype, const psg_shape *shape, const void *fr
 		return status;
 	}
 	(*out)->release = release_memory;
-	if (from == NULL)
-		memset(data, 0, bytes);
-	else if (bytes > 0)
+	if (from != NULL && bytes > 0)
 		memcpy(data, from, bytes);
 	return PSG_OK;
+}
+
+psg_status psgi_tensor_create_raw(psg_dtype dtype, const psg_shape *shape, psg_tensor **out,
+				  psg_error *error)
+{
+	return create(dtype, shape, NULL, out, error);
 }
 
 psg_status psg_tensor_create(psg_dtype dtype, const psg_shape *shape, psg_tensor **out,
 			     psg_error *error)
 {
-	return create(dtype, shape, NULL, out, error);
+	psg_status status = create(dtype, shape, NULL, out, error);
+
+	if (status == PSG_OK)
+		memset((*out)->data, 0, (size_t)psg_shape_elements(shape) * psg_dtype_size(dtype));
+	return status;
 }
 
 psg_status psg_tensor_create_from(psg_dtype dtype, const psg_shape *shape, const void *data,
