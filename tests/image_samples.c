@@ -29,7 +29,7 @@ static const struct {
 	{ "png rgb", IFF_PNG, 32, PLAIN, 0 },
 	{ "png palette of 2 bits", IFF_PNG, 2, PALETTE, 0 },
 	{ "png palette of 8 bits", IFF_PNG, 8, PALETTE, 0 },
-	{ "png alpha", IFF_PNG, 32, ALPHA, 0 },
+	{ "png alpha", IFF_PNG, 32, ALPHA, 1 },
 	{ "tiff 1 bit", IFF_TIFF, 1, PLAIN, 0 },
 	{ "tiff 1 bit g4", IFF_TIFF_G4, 1, PLAIN, 0 },
 	{ "tiff 1 bit packbits", IFF_TIFF_PACKBITS, 1, PLAIN, 0 },
@@ -40,7 +40,7 @@ static const struct {
 	{ "tiff rgb", IFF_TIFF, 32, PLAIN, 0 },
 	{ "tiff rgb lzw", IFF_TIFF_LZW, 32, PLAIN, 0 },
 	{ "tiff rgb zip", IFF_TIFF_ZIP, 32, PLAIN, 0 },
-	{ "tiff alpha", IFF_TIFF_ZIP, 32, ALPHA, 0 },
+	{ "tiff alpha", IFF_TIFF_ZIP, 32, ALPHA, 1 },
 	{ "bmp 1 bit", IFF_BMP, 1, PLAIN, 0 },
 	{ "bmp 8 bits", IFF_BMP, 8, PLAIN, 0 },
 	{ "bmp palette", IFF_BMP, 4, PALETTE, 0 },
@@ -48,7 +48,7 @@ static const struct {
 	{ "gif gray", IFF_GIF, 8, PLAIN, 0 },
 	{ "gif palette", IFF_GIF, 4, PALETTE, 0 },
 	{ "webp rgb", IFF_WEBP, 32, PLAIN, 0 },
-	{ "webp alpha", IFF_WEBP, 32, ALPHA, 0 },
+	{ "webp alpha", IFF_WEBP, 32, ALPHA, 1 },
 	{ "pnm 1 bit", IFF_PNM, 1, PLAIN, 0 },
 	{ "pnm 8 bits", IFF_PNM, 8, PLAIN, 0 },
 	{ "pnm 16 bits", IFF_PNM, 16, PLAIN, 1 },
@@ -121,10 +121,13 @@ static PIX *picture(t_sample *s, int depth, kind what)
 		}
 	}
 	if (what == ALPHA) {
-		/* Nothing to see of the first quarter: white. */
+		/* Nothing to see of the first quarter: white; 2/5 of the second. */
 		pixSetSpp(pix, 4);
 		value[0] &= 0xffffff00U;
+		value[1] = (value[1] & 0xffffff00U) | 102;
 		memset(s->quarter[0], 255, 3);
+		for (int c = 0; c < 3; c++)
+			s->quarter[1][c] = (uint8_t)((colours[1][c] * 2 + 255 * 3 + 2) / 5);
 	}
 	for (int y = 0; y < T_HEIGHT; y++)
 		for (int x = 0; x < T_WIDTH; x++)

@@ -32,7 +32,7 @@ endif
 # Image files from a fuzzer, with clang: make fuzz-image [FUZZ_SECONDS=600] [FUZZ_SEEDS=DIR]
 FUZZ_SECONDS = 60
 FUZZ_SEEDS =
-FUZZ_FILES = tests/fuzz_image.c src/base/error.c src/base/log.c src/ocr/decode.c \
+FUZZ_FILES = tests/fuzz_image.c src/base/error.c src/base/log.c src/ocr/bmp.c src/ocr/decode.c \
 	src/ocr/headers.c src/ocr/image.c src/ocr/jpeg.c src/ocr/lept.c src/ocr/png.c \
 	src/ocr/pnm.c src/ocr/tiff.c
 EXTRA_DIST += tests/fuzz_image.c

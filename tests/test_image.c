@@ -485,6 +485,74 @@ START_TEST(gif_details)
 }
 END_TEST
 
+/* Kinds that no writer at hand makes, 3 x 2 pixels. */
+START_TEST(bmp_kinds)
+{
+	static const struct {
+		int32_t height;
+		uint32_t header, bits, compression, mask[4], pixels[3]; /* red, green, blue */
+		psg_status status;
+	} rows[] = {
+		{ 2, 40, 32, 0, { 0 }, { 0xff0000, 0xff00, 0xff }, PSG_OK },
+		{ -2, 40, 32, 0, { 0 }, { 0xff0000, 0xff00, 0xff }, PSG_OK },
+		{ 2, 40, 16, 0, { 0 }, { 0x7c00, 0x3e0, 0x1f }, PSG_OK },
+		{ 2, 40, 16, 3, { 0xf800, 0x7e0, 0x1f }, { 0xf800, 0x7e0, 0x1f }, PSG_OK },
+		{ 2,
+		  124,
+		  32,
+		  3,
+		  { 0xff, 0xff00, 0xff0000, 0xff000000 },
+		  { 0xff0000ff, 0xff00ff00, 0xffff0000 },
+		  PSG_OK },
+		/* Alpha of 0 throughout is no alpha. */
+		{ 2,
+		  124,
+		  32,
+		  3,
+		  { 0xff, 0xff00, 0xff0000, 0xff000000 },
+		  { 0xff, 0xff00, 0xff0000 },
+		  PSG_OK },
+		{ 2, 40, 8, 1, { 0 }, { 0 }, PSG_UNSUPPORTED },
+		{ 2, 12, 24, 0, { 0 }, { 0 }, PSG_UNSUPPORTED },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint8_t file[256] = "BM", *copy;
+		size_t at = 14 + rows[i].header +
+			    (rows[i].header == 40 && rows[i].compression ? 12 : 0);
+		size_t bytes = rows[i].bits / 8;
+		psg_error error = PSG_ERROR_INIT;
+		psgi_image *image;
+		psg_status status;
+
+		put(file + 10, (uint32_t)at, 4, false);
+		put(file + 14, rows[i].header, 4, false);
+		put(file + 18, 3, 4, false);
+		put(file + 22, (uint32_t)rows[i].height, 4, false);
+		put(file + 28, rows[i].bits, 2, false);
+		put(file + 30, rows[i].compression, 4, false);
+		for (size_t c = 0; rows[i].compression == 3 && c < (rows[i].header > 40 ? 4 : 3);
+		     c++)
+			put(file + 54 + 4 * c, rows[i].mask[c], 4, false);
+		/* The first stored row has the three colours, the second is black. */
+		for (size_t x = 0; x < 3; x++)
+			put(file + at + x * bytes, rows[i].pixels[x], (int)bytes, false);
+		at += 2 * ((3 * rows[i].bits + 31) / 32 * 4);
+		copy = exact(file, at > 70 ? at : 70);
+		status = psgi_image_decode(copy, at > 70 ? at : 70, 0, 0, &image, &error);
+		ck_assert_msg(status == rows[i].status, "row %zu: %s", i, error.message);
+		for (int x = 0; status == PSG_OK && x < 9; x++) {
+			int y = rows[i].height > 0 ? 1 : 0;
+
+			ck_assert_msg(psgi_row(image, y)[x] == (x % 4 == 0 ? 255 : 0),
+				      "row %zu: %d", i, x);
+		}
+		psgi_image_free(image);
+		free(copy);
+	}
+}
+END_TEST
+
 /* Decodes every sample; all of them must come out as they are. */
 static void *decode_all(void *rounds)
 {
@@ -541,6 +609,7 @@ int main(void)
 	tcase_add_test(details, odd_sizes);
 	tcase_add_test(details, turns);
 	tcase_add_test(details, gif_details);
+	tcase_add_test(details, bmp_kinds);
 	tcase_add_test(details, many_threads);
 	suite_add_tcase(suite, details);
 	runner = srunner_create(suite);

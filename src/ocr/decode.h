@@ -39,7 +39,8 @@ typedef struct psgi_tiff_page {
 	uint64_t width, height, tile_width, tile_height, samples;
 	int32_t orientation;
 	size_t orientation_at, orientation_size; /* bytes that say so; size 0: none do */
-	bool cut; /* pixels or their description lie past the end of the data */
+	bool planes, floats; /* one plane a colour; samples that are not whole numbers */
+	bool cut;            /* pixels or their description lie past the end of the data */
 } psgi_tiff_page;
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Headers of the formats that Leptonica decodes: sides and structure, before it allocates. */
+/* TIFF, WebP and GIF before Leptonica sees them: sides and structure, before it allocates. */
 #include "config.h"
 
 #include "ocr/decode.h"
@@ -93,26 +93,17 @@ psg_status psgi_decode_tiff(const psgi_source *source, psgi_image **out, psg_err
 	if (status != PSG_OK)
 		return status;
 	if (page.orientation == 1)
-		return psgi_decode_lept(source, "TIFF", -1, out, error);
-	return decode_turned(source, &page, out, error);
-}
-
-psg_status psgi_decode_bmp(const psgi_source *source, psgi_image **out, psg_error *error)
-{
-	const uint8_t *p = source->data;
-	int64_t width = (int32_t)le(p + 18, 4), height = (int32_t)le(p + 22, 4);
-	psg_status status;
-
-	*out = NULL;
-	if (le(p + 14, 4) < 40)
-		return psgi_fail(error, PSG_UNSUPPORTED,
-				 "BMP: a header of %u bytes, as before "
-				 "Windows 3",
-				 le(p + 14, 4));
-	status = psgi_check_sides(source, "BMP", width, height < 0 ? -height : height, error);
-	if (status != PSG_OK)
-		return status;
-	return psgi_decode_lept(source, "BMP", -1, out, error);
+		status = psgi_decode_lept(source, "TIFF", -1, out, error);
+	else
+		status = decode_turned(source, &page, out, error);
+	/* Leptonica does not say why; these it reads only in part. */
+	if (status == PSG_FORMAT && (page.tile_width > 0 || page.planes || page.floats))
+		status = psgi_fail(error, PSG_UNSUPPORTED,
+				   "TIFF: stored as %s, which Leptonica does not read",
+				   page.floats           ? "floating-point numbers"
+				   : page.tile_width > 0 ? "tiles"
+							 : "separate colour planes");
+	return status;
 }
 
 psg_status psgi_decode_webp(const psgi_source *source, psgi_image **out, psg_error *error)

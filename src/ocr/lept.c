@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TIFF, WebP, BMP and GIF through Leptonica, from memory, after their headers were checked. */
+/* TIFF, WebP and GIF through Leptonica, from memory, after their headers were checked. */
 #include "config.h"
 
 #include "ocr/decode.h"

@@ -5,7 +5,7 @@ libpsgocr_la_CPPFLAGS = $(AM_CPPFLAGS) $(LEPT_CFLAGS) $(JANSSON_CFLAGS) $(PNG_CF
 pkginclude_HEADERS += include/pagesift/ocr.h
 
 # images, geometry, text and formats
-libpsgocr_la_SOURCES += src/ocr/boxes.c src/ocr/boxes.h src/ocr/contour.c src/ocr/contour.h \
+libpsgocr_la_SOURCES += src/ocr/bmp.c src/ocr/boxes.c src/ocr/boxes.h src/ocr/contour.c src/ocr/contour.h \
 	src/ocr/crop.c src/ocr/ctc.c src/ocr/decode.c src/ocr/decode.h src/ocr/dictionary.c src/ocr/draw.c \
 	src/ocr/format.c src/ocr/format.h src/ocr/format_hocr.c src/ocr/format_inner.h \
 	src/ocr/format_json.c src/ocr/geometry.c src/ocr/headers.c src/ocr/image.c src/ocr/image.h \

@@ -20,11 +20,13 @@ enum {
 	TAG_ORIENTATION = 274,
 	TAG_SAMPLES = 277,
 	TAG_STRIP_BYTES = 279,
+	TAG_PLANES = 284,
 	TAG_COLOURS = 320,
 	TAG_TILE_WIDTH = 322,
 	TAG_TILE_HEIGHT = 323,
 	TAG_TILE_OFFSETS = 324,
 	TAG_TILE_BYTES = 325,
+	TAG_SAMPLE_FORMAT = 339,
 };
 
 typedef struct reader {
@@ -127,6 +129,12 @@ static void keep(psgi_tiff_page *page, const field *f, uint64_t value)
 		break;
 	case TAG_TILE_HEIGHT:
 		page->tile_height = value;
+		break;
+	case TAG_PLANES:
+		page->planes = value == 2;
+		break;
+	case TAG_SAMPLE_FORMAT:
+		page->floats = value == 3;
 		break;
 	case TAG_ORIENTATION:
 		keep_orientation(page, f, value);
