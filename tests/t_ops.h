@@ -83,7 +83,9 @@ void t_expect_close(double got, double want, double tolerance, const char *what,
 void t_expect_values(const psg_tensor *tensor, const double *want, double tolerance,
 		     const char *what);
 
-/* The operator is refused with `code`, and the message contains each of the texts (NULL ends). */
-void t_refused(const psg_op *op, psg_status code, ...) __attribute__((sentinel));
+/* The operator is refused with `code`, and the message contains each of the texts. */
+#define t_refused(op, code, ...)                                                                   \
+	t_refused_saying(op, code, (const char *const[]){ __VA_ARGS__, NULL })
+void t_refused_saying(const psg_op *op, psg_status code, const char *const *texts);
 
 #endif

@@ -384,7 +384,7 @@ static void divide_by_zero(psg_op_kind kind)
 		      .in = { t_integers(PSG_SHAPE(3), a), t_integers(PSG_SHAPE(3), b) },
 		      .n_in = 2 };
 
-	t_refused(&op, PSG_INVALID, psg_op_name(kind), "division by zero", NULL);
+	t_refused(&op, PSG_INVALID, psg_op_name(kind), "division by zero");
 	t_free(&op);
 }
 

@@ -9,33 +9,32 @@
 #include <string.h>
 
 typedef struct matmul_row {
-	psg_shape a, b, out;
-	psg_matmul_params p;
-	psg_shape c; /* rank 0 with dim[0] 0: none */
+	psg_shape a, b, out, c;
 	bool has_c;
+	psg_matmul_params p;
 } matmul_row;
 
 static const matmul_row matmul_rows[] = {
-	{ T_SHAPE(1, 1), T_SHAPE(1, 1), T_SHAPE(1, 1), { 0 }, { 0 }, false },
-	{ T_SHAPE(7, 63), T_SHAPE(63, 65), T_SHAPE(7, 65), { 0 }, { 0 }, false },
-	{ T_SHAPE(65, 300), T_SHAPE(300, 129), T_SHAPE(65, 129), { 0 }, { 0 }, false },
-	{ T_SHAPE(63, 7), T_SHAPE(63, 5), T_SHAPE(7, 5), { .trans_a = true }, { 0 }, false },
-	{ T_SHAPE(7, 63), T_SHAPE(5, 63), T_SHAPE(7, 5), { .trans_b = true }, { 0 }, false },
+	{ T_SHAPE(1, 1), T_SHAPE(1, 1), T_SHAPE(1, 1), { 0 }, false, { 0 } },
+	{ T_SHAPE(7, 63), T_SHAPE(63, 65), T_SHAPE(7, 65), { 0 }, false, { 0 } },
+	{ T_SHAPE(65, 300), T_SHAPE(300, 129), T_SHAPE(65, 129), { 0 }, false, { 0 } },
+	{ T_SHAPE(63, 7), T_SHAPE(63, 5), T_SHAPE(7, 5), { 0 }, false, { .trans_a = true } },
+	{ T_SHAPE(7, 63), T_SHAPE(5, 63), T_SHAPE(7, 5), { 0 }, false, { .trans_b = true } },
 	{ T_SHAPE(63, 7),
 	  T_SHAPE(5, 63),
 	  T_SHAPE(7, 5),
-	  { .trans_a = true, .trans_b = true, .alpha = 0.5F, .beta = -2 },
 	  T_SHAPE(5),
-	  true },
-	{ T_SHAPE(3, 4), T_SHAPE(4, 5), T_SHAPE(3, 5), { .beta = 0.25F }, T_SHAPE(3, 1), true },
-	{ T_SHAPE(3, 4), T_SHAPE(4, 5), T_SHAPE(3, 5), { 0 }, { 0 }, true },
-	{ T_SHAPE(2, 1, 3, 4), T_SHAPE(5, 4, 2), T_SHAPE(2, 5, 3, 2), { 0 }, { 0 }, false },
-	{ T_SHAPE(3, 4), T_SHAPE(2, 2, 4, 1), T_SHAPE(2, 2, 3, 1), { 0 }, { 0 }, false },
-	{ T_SHAPE(4), T_SHAPE(4), { 0 }, { 0 }, { 0 }, false },
-	{ T_SHAPE(4), T_SHAPE(3, 4, 2), T_SHAPE(3, 2), { 0 }, { 0 }, false },
-	{ T_SHAPE(3, 2, 4), T_SHAPE(4), T_SHAPE(3, 2), { 0 }, { 0 }, false },
-	{ T_SHAPE(2, 0), T_SHAPE(0, 3), T_SHAPE(2, 3), { 0 }, { 0 }, false },
-	{ T_SHAPE(0, 2, 3), T_SHAPE(3, 4), T_SHAPE(0, 2, 4), { 0 }, { 0 }, false },
+	  true,
+	  { .trans_a = true, .trans_b = true, .alpha = 0.5F, .beta = -2 } },
+	{ T_SHAPE(3, 4), T_SHAPE(4, 5), T_SHAPE(3, 5), T_SHAPE(3, 1), true, { .beta = 0.25F } },
+	{ T_SHAPE(3, 4), T_SHAPE(4, 5), T_SHAPE(3, 5), { 0 }, true, { 0 } },
+	{ T_SHAPE(2, 1, 3, 4), T_SHAPE(5, 4, 2), T_SHAPE(2, 5, 3, 2), { 0 }, false, { 0 } },
+	{ T_SHAPE(3, 4), T_SHAPE(2, 2, 4, 1), T_SHAPE(2, 2, 3, 1), { 0 }, false, { 0 } },
+	{ T_SHAPE(4), T_SHAPE(4), { 0 }, { 0 }, false, { 0 } },
+	{ T_SHAPE(4), T_SHAPE(3, 4, 2), T_SHAPE(3, 2), { 0 }, false, { 0 } },
+	{ T_SHAPE(3, 2, 4), T_SHAPE(4), T_SHAPE(3, 2), { 0 }, false, { 0 } },
+	{ T_SHAPE(2, 0), T_SHAPE(0, 3), T_SHAPE(2, 3), { 0 }, false, { 0 } },
+	{ T_SHAPE(0, 2, 3), T_SHAPE(3, 4), T_SHAPE(0, 2, 4), { 0 }, false, { 0 } },
 };
 
 /* Element (i, j) of the matrix that `index` (of the batch dimensions) chooses. */

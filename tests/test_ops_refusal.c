@@ -11,9 +11,9 @@
 
 typedef struct refusal {
 	psg_op_kind kind;
-	size_t n_in;
+	uint32_t n_in;
 	psg_shape in[3];
-	psg_dtype dtype[3];
+	psg_dtype dtype[4]; /* one more than needed fills a gap */
 	psg_op_params params;
 	psg_status code;
 	const char *texts[3];
@@ -807,7 +807,7 @@ START_TEST(refused)
 	for (size_t i = 0; i < r->n_in; i++)
 		op.in[op.n_in++] = t_iota(r->dtype[i], r->in[i]);
 	t_refused(&op, r->code, psg_op_name(r->kind), r->texts[0] ? r->texts[0] : "",
-		  r->texts[1] ? r->texts[1] : "", r->texts[2] ? r->texts[2] : "", NULL);
+		  r->texts[1] ? r->texts[1] : "", r->texts[2] ? r->texts[2] : "");
 	t_free(&op);
 }
 END_TEST

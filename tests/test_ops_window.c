@@ -22,8 +22,10 @@ static int64_t forward(const grid *g, int64_t o, int64_t k, bool *padded)
 
 	*padded = true;
 	for (int32_t i = g->rank - 1; i >= 0; i--) {
-		int64_t at = o % g->out[i] * g->stride[i] + k % g->kernel[i] * g->dilation[i] -
-			     g->begin[i];
+		int64_t at;
+
+		T_TRUE(g->out[i] > 0 && g->kernel[i] > 0);
+		at = o % g->out[i] * g->stride[i] + k % g->kernel[i] * g->dilation[i] - g->begin[i];
 
 		inside = inside && at >= 0 && at < g->in[i];
 		*padded = *padded && at < g->in[i] + g->end[i];
@@ -329,6 +331,7 @@ static void scatter(const transpose_row *row, const psg_op *op, double *want)
 	int64_t taps = product(g.kernel, g.rank), groups = or_one(row->p.groups);
 	int64_t m = row->w.dim[1], c = row->x.dim[1];
 
+	T_TRUE(taps > 0 && m > 0 && plane > 0 && c >= groups);
 	for (int64_t i = 0; i < psg_shape_elements(&row->x) * m * taps; i++) {
 		int64_t tap = i % taps, k = i / taps % m, x = i / taps / m;
 		int64_t at = x % plane, channel = x / plane % c, n = x / plane / c;
@@ -336,8 +339,11 @@ static void scatter(const transpose_row *row, const psg_op *op, double *want)
 		bool inside = true;
 
 		for (int32_t d = g.rank - 1; d >= 0; d--) {
-			int64_t o = a % g.in[d] * g.stride[d] + t % g.kernel[d] * g.dilation[d] -
-				    row->begin[d];
+			int64_t o;
+
+			T_TRUE(g.in[d] > 0 && g.kernel[d] > 0);
+			o = a % g.in[d] * g.stride[d] + t % g.kernel[d] * g.dilation[d] -
+			    row->begin[d];
 
 			inside = inside && o >= 0 && o < g.out[d];
 			flat += o * place;
@@ -512,6 +518,7 @@ static int64_t column_major(const grid *g, int64_t at)
 	int64_t index[3], flat = 0;
 
 	for (int32_t i = g->rank - 1; i >= 0; i--) {
+		T_TRUE(g->in[i] > 0);
 		index[i] = at % g->in[i];
 		at /= g->in[i];
 	}

@@ -104,7 +104,7 @@ static psg_status sizes_of(const psgi_call *call, int64_t dim, int64_t *size, ps
 	int64_t n = (int64_t)call->n_out, sum = 0;
 	bool given = false;
 
-	if (p->n != 0 && p->n != n)
+	if (n < 1 || (p->n != 0 && p->n != n))
 		return psgi_fail(error, PSG_INVALID,
 				 "split: %zu outputs are wanted of a split in %" PRId32,
 				 call->n_out, p->n);
