@@ -164,14 +164,6 @@ static bool fold_i64(psg_op_kind kind, int64_t *restrict a, const int64_t *restr
 	}
 }
 
-/* The nearest integer towards zero that there is; a NaN becomes 0. */
-static int64_t to_i64(double v)
-{
-	if (v != v)
-		return 0;
-	return v >= 0x1p63 ? INT64_MAX : v <= -0x1p63 ? INT64_MIN : (int64_t)v;
-}
-
 static void load_f64(const psgi_view *in, int64_t at, int64_t step, int64_t n, double *to)
 {
 	if (in->dtype == PSG_I64) {
@@ -212,7 +204,7 @@ static void chunk_f64(const psgi_call *call, const psgi_walk *w, int64_t from, i
 			a[i] /= (double)call->n_in;
 	if (out->dtype == PSG_I64)
 		for (int64_t i = 0; i < n; i++)
-			((int64_t *)out->data)[w->at[0] + from + i] = to_i64(a[i]);
+			((int64_t *)out->data)[w->at[0] + from + i] = psgi_to_i64(a[i]);
 	else
 		for (int64_t i = 0; i < n; i++)
 			((float *)out->data)[w->at[0] + from + i] = (float)a[i];

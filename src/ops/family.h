@@ -51,6 +51,9 @@ psg_status psgi_out(psgi_call *call, size_t index, psg_dtype dtype, const psg_sh
 psg_status psgi_broadcast(const psgi_call *call, const psg_shape *a, const psg_shape *b,
 			  psg_shape *out, psg_error *error);
 
+/* ONNX leaves a float outside the integers' range open; here it becomes the nearest one, NaN 0. */
+int64_t psgi_to_i64(double value);
+
 /* Product of dimensions from..to-1. */
 int64_t psgi_product(const psg_shape *shape, int32_t from, int32_t to);
 /* Elements from one index to the next, for each dimension. */

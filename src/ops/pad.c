@@ -89,12 +89,8 @@ static int64_t source(psg_pad_mode mode, int64_t o, int64_t begin, int64_t dim)
 static psg_status pad(const psgi_call *call, const psg_pad_params *p, psg_error *error)
 {
 	const psgi_view *in = &call->in[0], *out = &call->out[0];
-	int64_t *table[PSG_MAX_RANK], integer = (int64_t)0;
-	float value = p->value;
+	int64_t *table[PSG_MAX_RANK], integer = psgi_to_i64((double)p->value);
 
-	/* The value is a float in the descriptor; within the range of I64 it is what it says. */
-	if (value >= -0x1p63F && value < 0x1p63F)
-		integer = (int64_t)value;
 	if (!psgi_tables(&out->shape, table))
 		return psgi_fail(error, PSG_NOMEM, "%s: no memory for its tables",
 				 psgi_call_name(call));
@@ -103,7 +99,7 @@ static psg_status pad(const psgi_call *call, const psg_pad_params *p, psg_error 
 			table[i][o] = source(p->mode, o, p->begin[i], in->shape.dim[i]);
 	psgi_table_copy(out->data, &out->shape, in->data, &in->shape, table,
 			psg_dtype_size(in->dtype),
-			in->dtype == PSG_I64 ? (const void *)&integer : &value);
+			in->dtype == PSG_I64 ? (const void *)&integer : &p->value);
 	free(table[0]);
 	return PSG_OK;
 }

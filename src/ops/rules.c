@@ -93,6 +93,16 @@ psg_status psgi_broadcast(const psgi_call *call, const psg_shape *a, const psg_s
 	return PSG_OK;
 }
 
+int64_t psgi_to_i64(double value)
+{
+	if (value != value)
+		return 0;
+	/* Comparisons with 2^63, which is a double; INT64_MAX is none. */
+	if (value >= 9223372036854775808.0)
+		return INT64_MAX;
+	return value <= -9223372036854775808.0 ? INT64_MIN : (int64_t)value;
+}
+
 int64_t psgi_product(const psg_shape *shape, int32_t from, int32_t to)
 {
 	int64_t n = 1;

@@ -56,19 +56,6 @@ psg_status psgi_shape_ref(const psgi_call *call, psg_error *error)
 	return PSG_OK;
 }
 
-/* ONNX leaves a float outside the integers' range open; here it becomes the nearest one, NaN 0. */
-static int64_t integer(double v, double least, double most, int64_t low, int64_t high)
-{
-	if (isnan(v))
-		return 0;
-	return v <= least ? low : v >= most ? high : (int64_t)v;
-}
-
-static int64_t to_i64(double v)
-{
-	return integer(v, -0x1p63, 0x1p63, INT64_MIN, INT64_MAX);
-}
-
 psg_status psgi_fill_shape(psgi_call *call, psg_error *error)
 {
 	const psg_fill_params *p = &call->params->fill;
@@ -103,7 +90,7 @@ psg_status psgi_fill_ref(const psgi_call *call, psg_error *error)
 		double v = range ? p->start + (double)i * p->step : p->value;
 
 		if (p->dtype == PSG_I64)
-			((int64_t *)call->out[0].data)[i] = to_i64(v);
+			((int64_t *)call->out[0].data)[i] = psgi_to_i64(v);
 		else
 			((float *)call->out[0].data)[i] = (float)v;
 	}
@@ -126,13 +113,18 @@ psg_status psgi_cast_shape(psgi_call *call, psg_error *error)
 
 PSGI_PLAIN_COST(cast)
 
+static int64_t clamp_int32(int64_t v)
+{
+	return v < INT32_MIN ? INT32_MIN : v > INT32_MAX ? INT32_MAX : v;
+}
+
 static int64_t cast_float(const psg_cast_params *p, float v)
 {
 	if (p->to_bool)
 		return v != 0;
 	if (p->to_int32)
-		return integer((double)v, -0x1p31, 0x1p31, INT32_MIN, INT32_MAX);
-	return to_i64((double)v);
+		return clamp_int32(psgi_to_i64((double)v));
+	return psgi_to_i64((double)v);
 }
 
 static int64_t cast_integer(const psg_cast_params *p, int64_t v)

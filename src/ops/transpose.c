@@ -115,7 +115,7 @@ psg_status psgi_sequence_shape(psgi_call *call, psg_error *error)
 		return psgi_out(call, 0, call->in[0].dtype, &out, error);
 	}
 	height = height == 0 ? 1 : height;
-	if (height < 0 || x->dim[1] % height != 0)
+	if (height < 1 || x->dim[1] % height != 0)
 		return psgi_fail(error, PSG_INVALID,
 				 "seq_to_chw: the %" PRId64 " steps of %s do not make %" PRId64
 				 " rows",
