@@ -266,7 +266,7 @@ psg_status psgi_binary_ref(const psgi_call *call, psg_error *error)
 
 psg_status psgi_select_shape(psgi_call *call, psg_error *error)
 {
-	psg_shape shape;
+	psg_shape shape = { .rank = 0 };
 	psg_status status = psgi_need_dtype(call, 0, PSG_I64, error);
 
 	if (status == PSG_OK && call->in[1].dtype != call->in[2].dtype)
