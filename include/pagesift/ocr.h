@@ -106,7 +106,11 @@ typedef enum psg_format {
 
 /*
  * Writes a page in a format, ending with a newline, as a string for the caller to free().
- * `name` is the file's name, any bytes; a JSON page is one line.
+ * Text is one line for each psg_line, and nothing for a blank page.  JSON is one line.  TSV has a
+ * line for each psg_line and no heading: file, page (from 0), line (from 0), confidence, angle, x
+ * and y of the four corners, text; a tab, newline, return or backslash in file or text is written
+ * \t, \n, \r, \\.  `name` is the file's name, any bytes: TSV keeps them, JSON and hOCR show U+FFFD
+ * for each byte that is not UTF-8.  UNSUPPORTED: JSON in a build without jansson.
  */
 PSG_API psg_status psg_page_format(const psg_page *page, const char *name, psg_format format,
 				   char **out, psg_error *error);

@@ -127,7 +127,7 @@ static void indexed_row(const bitmap *b, const uint8_t *in, uint8_t *out)
 	for (uint32_t x = 0; x < (uint32_t)b->width; x++, out += 3) {
 		uint32_t shift = 8 - b->bits * (x % per_byte + 1);
 
-		memcpy(out, b->palette[in[x / per_byte] >> shift & most], 3);
+		memcpy(out, b->palette[(uint32_t)in[x / per_byte] >> shift & most], 3);
 	}
 }
 
