@@ -88,7 +88,8 @@ PSG_API const void *psg_tensor_const_data(const psg_tensor *tensor);
 PSG_API psg_status psg_tensor_set_valid_widths(psg_tensor *tensor, int32_t axis,
 					       const int32_t *widths, size_t n, psg_error *error);
 
-/* dim[0] widths borrowed from the tensor, and their axis (may be NULL); NULL when all columns are valid. */
+/* dim[0] widths borrowed from the tensor, and their axis (may be NULL); NULL when all columns are
+ * valid. */
 PSG_API const int32_t *psg_tensor_valid_widths(const psg_tensor *tensor, int32_t *axis);
 
 #ifdef __cplusplus

@@ -110,7 +110,7 @@ static psg_status sizes_of(const psgi_call *call, int64_t dim, int64_t *size, ps
 				 call->n_out, p->n);
 	for (int64_t i = 0; i < n; i++)
 		given = given || p->size[i] != 0;
-	if (!given && dim % n != 0)
+	if (!given && n > 0 && dim % n != 0)
 		return psgi_fail(error, PSG_INVALID,
 				 "split: %" PRId64 " does not divide into %" PRId64 " equal parts",
 				 dim, n);

@@ -55,9 +55,9 @@ static inline bool psgi_has_input(const psgi_call *call, size_t index)
 
 /*
  * How valid widths along `in_axis` go to out[0], of a call whose shape rule has run.  They are
- * those of the first input whose view has a valid_axis, or of in[0] when none says so.  False: the operator mixes columns in a way that
- * valid widths cannot follow (a reshape that cuts through the axis), and a batch of different
- * widths must be run sample by sample.
+ * those of the first input whose view has a valid_axis, or of in[0] when none says so.  False: the
+ * operator mixes columns in a way that valid widths cannot follow (a reshape that cuts through the
+ * axis), and a batch of different widths must be run sample by sample.
  */
 typedef struct psgi_width_map {
 	int32_t axis; /* of the output; 0: the output has no columns any more */
