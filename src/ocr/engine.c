@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening and closing an engine, admission of pages, and the lists they wait in. */
+#include "config.h"
+
+#include "ocr/engine.h"
+#include "ocr/page.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEFAULT_PAGES 64
+
+/* Host threads at most; chosen: beyond this many cores decoding is never what is waited for. */
+#define MOST_HOST_THREADS 64
+
+/*
+ * Pages that are worked on at a time: two at each worker keep it busy while one is with the host,
+ * and two more are being decoded.  The others wait as files, which are small.
+ */
+static size_t running_pages(size_t n_workers)
+{
+	return 2 * n_workers + 2;
+}
+
+/* --- lists; under the lock --- */
+
+/* Behind all of the same priority. */
+static void list_add(psgi_page_list *list, psgi_page *page)
+{
+	psgi_page *before = NULL, *after = list->first;
+
+	while (after != NULL && after->priority >= page->priority) {
+		before = after;
+		after = after->wait_next;
+	}
+	page->wait_next = after;
+	page->waits_in = list;
+	if (before == NULL)
+		list->first = page;
+	else
+		before->wait_next = page;
+	if (after == NULL)
+		list->last = page;
+}
+
+static psgi_page *list_pop(psgi_page_list *list)
+{
+	psgi_page *page = list->first;
+
+	if (page == NULL)
+		return NULL;
+	list->first = page->wait_next;
+	if (list->first == NULL)
+		list->last = NULL;
+	page->waits_in = NULL;
+	return page;
+}
+
+static void list_remove(psgi_page *page)
+{
+	psgi_page_list *list = page->waits_in;
+	psgi_page *before = NULL;
+
+	if (list == NULL)
+		return;
+	for (psgi_page *p = list->first; p != page; p = p->wait_next)
+		before = p;
+	if (before == NULL)
+		list->first = page->wait_next;
+	else
+		before->wait_next = page->wait_next;
+	if (list->last == page)
+		list->last = before;
+	page->waits_in = NULL;
+}
+
+static void admit_waiting(psg_ocr *ocr)
+{
+	psgi_page *page;
+
+	while (ocr->n_running < ocr->max_running && (page = list_pop(&ocr->waiting)) != NULL) {
+		page->running = true;
+		ocr->n_running++;
+		psgi_page_wake(page, PSGI_WAKE);
+	}
+}
+
+/* --- for pages --- */
+
+bool psgi_engine_enter(psg_ocr *ocr, psgi_page *page)
+{
+	bool running;
+
+	(void)pthread_mutex_lock(&ocr->lock);
+	if (!page->running && page->waits_in == NULL) {
+		list_add(&ocr->waiting, page);
+		admit_waiting(ocr);
+	}
+	running = page->running;
+	(void)pthread_mutex_unlock(&ocr->lock);
+	return running;
+}
+
+void psgi_engine_park(psg_ocr *ocr, psgi_page *page, uint64_t before)
+{
+	(void)pthread_mutex_lock(&ocr->lock);
+	if (page->waits_in != NULL) {
+		(void)pthread_mutex_unlock(&ocr->lock);
+		return;
+	}
+	/*
+	 * Sequentially consistent, as psgi_engine_job_ended's: either that sees n_parked, or this
+	 * sees its jobs_ended.
+	 */
+	(void)atomic_fetch_add(&ocr->n_parked, 1);
+	if (atomic_load(&ocr->jobs_ended) == before &&
+	    atomic_load(&ocr->jobs_started) > atomic_load(&ocr->jobs_ended)) {
+		list_add(&ocr->parked, page);
+		(void)pthread_mutex_unlock(&ocr->lock);
+		return;
+	}
+	(void)atomic_fetch_sub(&ocr->n_parked, 1);
+	(void)pthread_mutex_unlock(&ocr->lock);
+	/* A job has ended, or all have and the last slot is being handed back this moment. */
+	(void)sched_yield();
+	psgi_page_wake(page, PSGI_WAKE);
+}
+
+void psgi_engine_job_ended(psg_ocr *ocr)
+{
+	psgi_page *page;
+
+	(void)atomic_fetch_add(&ocr->jobs_ended, 1);
+	if (atomic_load(&ocr->n_parked) == 0)
+		return;
+	/* Woken under the lock, because a page that is over leaves the list under it. */
+	(void)pthread_mutex_lock(&ocr->lock);
+	while ((page = list_pop(&ocr->parked)) != NULL) {
+		(void)atomic_fetch_sub(&ocr->n_parked, 1);
+		psgi_page_wake(page, PSGI_WAKE);
+	}
+	(void)pthread_mutex_unlock(&ocr->lock);
+}
+
+void psgi_engine_leave(psg_ocr *ocr, psgi_page *page)
+{
+	(void)pthread_mutex_lock(&ocr->lock);
+	if (page->waits_in == &ocr->parked)
+		(void)atomic_fetch_sub(&ocr->n_parked, 1);
+	list_remove(page);
+	if (page->previous != NULL)
+		page->previous->next = page->next;
+	else
+		ocr->pages = page->next;
+	if (page->next != NULL)
+		page->next->previous = page->previous;
+	ocr->n_pages--;
+	if (page->running) {
+		ocr->n_running--;
+		admit_waiting(ocr);
+	}
+	if (ocr->n_pages == 0)
+		(void)pthread_cond_broadcast(&ocr->none);
+	(void)pthread_mutex_unlock(&ocr->lock);
+}
+
+/* --- submitting --- */
+
+/* Counts the page in, or refuses it. */
+static psg_status admit(psg_ocr *ocr, psg_error *error)
+{
+	psg_status status = PSG_OK;
+
+	(void)pthread_mutex_lock(&ocr->lock);
+	if (ocr->n_pages >= ocr->max_pages)
+		status = psgi_fail(error, PSG_FULL, "%zu pages are in flight, which is the limit",
+				   ocr->n_pages);
+	else
+		ocr->n_pages++;
+	(void)pthread_mutex_unlock(&ocr->lock);
+	return status;
+}
+
+static void link_page(psg_ocr *ocr, psgi_page *page)
+{
+	(void)pthread_mutex_lock(&ocr->lock);
+	page->next = ocr->pages;
+	if (page->next != NULL)
+		page->next->previous = page;
+	ocr->pages = page;
+	(void)pthread_mutex_unlock(&ocr->lock);
+}
+
+static void give_up_place(psg_ocr *ocr)
+{
+	(void)pthread_mutex_lock(&ocr->lock);
+	ocr->n_pages--;
+	(void)pthread_mutex_unlock(&ocr->lock);
+}
+
+psg_status psg_ocr_submit(psg_ocr *ocr, const void *data, size_t size, int32_t page,
+			  const psg_job_options *options, psg_future **out, psg_error *error)
+{
+	psgi_page *made;
+	psg_status status;
+
+	if (out == NULL)
+		return psgi_fail(error, PSG_INVALID, "a page needs a future to be told by");
+	*out = NULL;
+	if (data == NULL && size > 0)
+		return psgi_fail(error, PSG_INVALID, "a page of %zu bytes at NULL", size);
+	if (options != NULL && (options->priority < -1 || options->priority > 1))
+		return psgi_fail(error, PSG_INVALID, "priority %d: -1, 0 and 1 are there",
+				 (int)options->priority);
+	if (getpid() != ocr->process)
+		return psgi_fail(error, PSG_FORKED,
+				 "the engine lives in the parent process: open one here");
+	status = admit(ocr, error);
+	if (status != PSG_OK)
+		return status;
+	status = psgi_page_create(ocr, data, size, page, options, &made, error);
+	if (status != PSG_OK) {
+		give_up_place(ocr);
+		return status;
+	}
+	link_page(ocr, made);
+	/* Before the page can end. */
+	*out = made->future;
+	psgi_page_wake(made, PSGI_WAKE);
+	return PSG_OK;
+}
+
+/* --- opening and closing --- */
+
+static psg_status check_options(const psg_ocr_options *options, psg_error *error)
+{
+	static const float empty_map[1] = { 0 };
+	psgi_box_options boxes = { options->box_threshold, options->box_score, options->unclip };
+	psgi_detect_plan plan;
+	psgi_box *none;
+	size_t n;
+	psg_status status;
+
+	if (options->max_pixels < 0)
+		return psgi_fail(error, PSG_INVALID, "max_pixels %lld: at least 1, or 0",
+				 (long long)options->max_pixels);
+	if (options->host_threads < 0)
+		return psgi_fail(error, PSG_INVALID, "host_threads %d: at least 1, or 0",
+				 (int)options->host_threads);
+	/* Those who use these know their bounds. */
+	status = psgi_detect_plan_make(1, 1, options->limit_side, &plan, error);
+	if (status == PSG_OK)
+		status = psgi_find_boxes(empty_map, 1, 1, &boxes, 1, 1, &none, &n, error);
+	return status;
+}
+
+static int32_t host_threads(const psg_ocr *ocr, int32_t wanted)
+{
+	int64_t cores = wanted;
+
+	for (size_t i = 0; wanted == 0 && i < ocr->n_workers; i++)
+		cores += psg_worker_device(ocr->workers[i])->threads;
+	return cores < 1 ? 1 : cores > MOST_HOST_THREADS ? MOST_HOST_THREADS : (int32_t)cores;
+}
+
+static psg_status init_lock(psg_ocr *ocr, psg_error *error)
+{
+	if (pthread_mutex_init(&ocr->lock, NULL) != 0)
+		return psgi_fail(error, PSG_NOMEM, "no memory for a lock");
+	if (pthread_cond_init(&ocr->none, NULL) == 0)
+		return PSG_OK;
+	(void)pthread_mutex_destroy(&ocr->lock);
+	return psgi_fail(error, PSG_NOMEM, "no memory for a condition");
+}
+
+static psg_status create(psg_worker *const *workers, size_t n, const psg_ocr_options *options,
+			 psg_ocr **out, psg_error *error)
+{
+	psg_ocr *ocr = calloc(1, sizeof(*ocr));
+	psg_status status;
+
+	*out = NULL;
+	if (ocr != NULL)
+		ocr->workers = calloc(n, sizeof(psg_worker *));
+	if (ocr == NULL || ocr->workers == NULL) {
+		free(ocr);
+		return psgi_fail(error, PSG_NOMEM, "no memory for an engine of %zu workers", n);
+	}
+	memcpy(ocr->workers, workers, n * sizeof(psg_worker *));
+	ocr->n_workers = n;
+	ocr->box_options =
+		(psgi_box_options){ options->box_threshold, options->box_score, options->unclip };
+	ocr->limit_side = options->limit_side;
+	ocr->max_pixels = options->max_pixels;
+	ocr->max_pages = options->max_pages > 0 ? options->max_pages : DEFAULT_PAGES;
+	ocr->max_running = running_pages(n);
+	ocr->process = getpid();
+	status = init_lock(ocr, error);
+	if (status != PSG_OK) {
+		free(ocr->workers);
+		free(ocr);
+		return status;
+	}
+	*out = ocr;
+	return PSG_OK;
+}
+
+static void destroy(psg_ocr *ocr)
+{
+	psgi_pool_close(ocr->pool);
+	psgi_models_free(&ocr->models);
+	(void)pthread_cond_destroy(&ocr->none);
+	(void)pthread_mutex_destroy(&ocr->lock);
+	free(ocr->workers);
+	free(ocr);
+}
+
+psg_status psg_ocr_open(psg_worker *const *workers, size_t n, const psg_ocr_options *options,
+			psg_ocr **out, psg_error *error)
+{
+	static const psg_ocr_options defaults;
+	psg_ocr *ocr;
+	psg_status status;
+
+	*out = NULL;
+	if (options == NULL)
+		options = &defaults;
+	if (n == 0)
+		return psgi_fail(error, PSG_NO_DEVICE, "an engine needs at least one worker");
+	status = check_options(options, error);
+	if (status == PSG_OK)
+		status = create(workers, n, options, &ocr, error);
+	if (status != PSG_OK)
+		return status;
+	status = psgi_models_load(options->models_dir, options->no_direction, &ocr->models, error);
+	if (status == PSG_OK)
+		status = psgi_pool_open(host_threads(ocr, options->host_threads), "psg-host",
+					&ocr->pool, error);
+	if (status != PSG_OK) {
+		destroy(ocr);
+		return status;
+	}
+	*out = ocr;
+	return PSG_OK;
+}
+
+void psg_ocr_close(psg_ocr *ocr)
+{
+	if (ocr == NULL || getpid() != ocr->process) /* a child's copy has no threads to end */
+		return;
+	atomic_store(&ocr->closing, true);
+	(void)pthread_mutex_lock(&ocr->lock);
+	for (psgi_page *page = ocr->pages; page != NULL; page = page->next)
+		psgi_page_wake(page, PSGI_WAKE);
+	while (ocr->n_pages > 0)
+		(void)pthread_cond_wait(&ocr->none, &ocr->lock);
+	(void)pthread_mutex_unlock(&ocr->lock);
+	/* Joins the threads, whose last pages may still be completing their futures. */
+	destroy(ocr);
+}
