@@ -49,3 +49,16 @@ fuzz-image:
 .PHONY: fuzz-image
 
 # engine and pages
+if HAVE_CHECK
+ENGINE_TESTS = tests/test_engine tests/test_engine_ends
+check_PROGRAMS += $(ENGINE_TESTS)
+TESTS += $(ENGINE_TESTS)
+tests_test_engine_SOURCES = tests/test_engine.c tests/engine_util.h tests/models.h tests/page_font.c \
+	tests/page_font.h
+tests_test_engine_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_engine_LDADD = $(TEST_OCR) $(TEST_LIBS)
+tests_test_engine_ends_SOURCES = tests/test_engine_ends.c tests/engine_util.h tests/models.h \
+	tests/page_font.c tests/page_font.h
+tests_test_engine_ends_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_engine_ends_LDADD = $(TEST_OCR) $(TEST_LIBS)
+endif
