@@ -29,7 +29,8 @@ static psg_status bad_name(const char *name, psg_error *error)
 {
 	return psgi_fail(
 		error, PSG_INVALID,
-		"'%.40s' is not a device: use auto, cpu, cpu:CORES, reference, cuda or cuda:N",
+		"'%.40s' is not a device: use auto, auto:CORES, cpu, cpu:CORES, reference, cuda or "
+		"cuda:N",
 		name);
 }
 
@@ -51,8 +52,11 @@ psg_status psg_device_open(const char *name, psg_device **out, psg_error *error)
 			return bad_name(name, error);
 		return psgi_cpu_open(number, false, out, error);
 	}
-	if (strcmp(name, "auto") == 0) {
-		status = psgi_cpu_open(psg_cpu_cores(), false, out, error);
+	if (strcmp(name, "auto") == 0 || strncmp(name, "auto:", 5) == 0) {
+		number = psg_cpu_cores();
+		if (name[4] == ':' && (!parse_number(name + 5, &number) || number < 1))
+			return bad_name(name, error);
+		status = psgi_cpu_open(number, false, out, error);
 		if (status == PSG_OK)
 			(void)snprintf((*out)->info.fallback, sizeof((*out)->info.fallback), "%s",
 				       no_cuda);
