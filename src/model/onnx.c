@@ -32,11 +32,17 @@ struct limits {
 	size_t left;
 };
 
+/* The frame's address: that of a local variable is on no stack at all where AddressSanitizer moved
+ * it to the heap. */
+static inline uintptr_t stack_here(void)
+{
+	return (uintptr_t)__builtin_frame_address(0);
+}
+
 static void *limited_alloc(void *data, size_t size)
 {
 	struct limits *limits = data;
-	char here;
-	uintptr_t depth = limits->stack - (uintptr_t)&here;
+	uintptr_t depth = limits->stack - stack_here();
 
 	if (depth > MAX_STACK_BYTES || size > limits->left)
 		return NULL; /* which fails the unpacking in an orderly way */
@@ -561,8 +567,7 @@ static psg_status build(const Onnx__ModelProto *model, psgi_graph *graph, psg_er
 psg_status psgi_onnx_read(const void *data, size_t size, const char *name, psgi_graph **out,
 			  psg_error *error)
 {
-	char here;
-	struct limits limits = { { limited_alloc, limited_free, &limits }, (uintptr_t)&here, 0 };
+	struct limits limits = { { limited_alloc, limited_free, &limits }, stack_here(), 0 };
 	Onnx__ModelProto *model;
 	psgi_graph *graph;
 	psg_status status;

@@ -41,6 +41,7 @@ static psg_status read_text(const psgi_page *page, const psgi_text_line *line,
 	float *joined = NULL;
 	psg_status status = PSG_OK;
 
+	out->text = NULL;
 	for (size_t i = 0; i < line->n_pieces; i++)
 		digests[i] = digest_of(&page->readings[line->first_piece + i]);
 	if (line->n_pieces > 1) {

@@ -128,9 +128,10 @@ static psg_status begin_direct(psgi_page *page, psg_error *error)
 	return status;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): another stage of the table takes fewer */
 static psg_status make_direction(psgi_page *page, size_t *n, psg_tensor **out, psg_error *error)
 {
-	const psgi_image **crops = malloc(*n * sizeof(*crops));
+	const psgi_image **crops = malloc(*n * sizeof(const psgi_image *));
 	psg_status status;
 
 	if (crops == NULL)
@@ -240,7 +241,7 @@ static psg_status make_batch(psgi_page *page, size_t *n, psg_tensor **out, psg_e
 	const size_t *next = page->by_width + page->next_todo;
 	int32_t width = bucket(page->pieces[next[0]].width);
 	psgi_piece *batch;
-	size_t fit = 0;
+	size_t fit = 1;
 	psg_status status;
 
 	while (fit < *n && bucket(page->pieces[next[fit]].width) == width)
