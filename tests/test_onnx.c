@@ -271,7 +271,7 @@ static const struct wrong {
 	{ no_output, PSG_FORMAT, { "no output" } },
 	{ unmade_output, PSG_FORMAT, { "nobody" } },
 	{ missing_value, PSG_FORMAT, { "Relu", "ghost", "nothing makes" } },
-	{ cycle, PSG_FORMAT, { "first", "cycle" } },
+	{ cycle, PSG_FORMAT, { "cycle of 2 nodes", "'z' (Relu)", "'first' (Conv)" } },
 	{ made_twice, PSG_FORMAT, { "'y'", "twice" } },
 	{ too_many_inputs, PSG_UNSUPPORTED, { "first", "24", "16" } },
 	{ too_few_inputs, PSG_FORMAT, { "first", "1 inputs" } },

@@ -75,4 +75,11 @@ void psgi_graph_free(psgi_graph *graph); /* NULL is allowed */
 int32_t psgi_graph_add_value(psgi_graph *graph, psgi_value value);
 int32_t psgi_graph_add_node(psgi_graph *graph, psgi_node node);
 
+/*
+ * Puts the nodes into an order in which each comes after what it reads, and otherwise in the order
+ * they have; O(nodes + inputs).  Each value has at most one maker.  FORMAT: a cycle, with the names
+ * of its nodes; NOMEM.
+ */
+psg_status psgi_graph_sort(psgi_graph *graph, psg_error *error);
+
 #endif

@@ -374,45 +374,7 @@ static psg_status add_nodes(struct builder *b)
 	return PSG_OK;
 }
 
-/* --- order --- */
-
-/* ONNX demands order; a file that is merely a little out of it is sorted, in at most so many rounds
- * (chosen). */
-#define MAX_ROUNDS 64
-
-/* Puts nodes into an order in which each comes after what it reads. */
-static psg_status sort_nodes(psgi_graph *graph, const int32_t *maker, psgi_node *sorted,
-			     bool *placed, psg_error *error)
-{
-	size_t n = 0;
-	bool moved = true;
-
-	/* Each round places what has become ready; a file in order takes one. */
-	for (int round = 0; n < graph->n_nodes && moved && round < MAX_ROUNDS; round++) {
-		moved = false;
-		for (size_t i = 0; i < graph->n_nodes; i++) {
-			const psgi_node *node = &graph->nodes[i];
-			bool ready = !placed[i];
-
-			for (size_t k = 0; ready && k < node->n_in; k++)
-				ready = node->in[k] < 0 || maker[node->in[k]] < 0 ||
-					placed[maker[node->in[k]]];
-			if (ready) {
-				placed[i] = moved = true;
-				sorted[n++] = *node;
-			}
-		}
-	}
-	for (size_t i = 0; n < graph->n_nodes && i < graph->n_nodes; i++) {
-		if (!placed[i])
-			return psgi_fail(error, PSG_FORMAT,
-					 "node '%.80s' (%s) is part of a cycle, or far from its "
-					 "place in the order",
-					 graph->nodes[i].name, graph->nodes[i].op_type);
-	}
-	memcpy(graph->nodes, sorted, n * sizeof(*sorted));
-	return PSG_OK;
-}
+/* --- what nodes read --- */
 
 /* Whether Dropout trains must be known now: it is the one parameter that decides if a model is done
  * at all. */
@@ -446,34 +408,6 @@ static psg_status check_reads(const struct builder *b)
 	return PSG_OK;
 }
 
-static psg_status order_nodes(struct builder *b)
-{
-	psgi_graph *graph = b->graph;
-	int32_t *maker = malloc((graph->n_values + 1) * sizeof(*maker));
-	psgi_node *sorted = calloc(graph->n_nodes + 1, sizeof(*sorted));
-	bool *placed = calloc(graph->n_nodes + 1, sizeof(*placed));
-	psg_status status = PSG_OK;
-
-	if (maker == NULL || sorted == NULL || placed == NULL) {
-		status = no_memory(b->error);
-	} else {
-		memset(maker, 0xff, graph->n_values * sizeof(*maker));
-		for (size_t i = 0; i < graph->n_nodes; i++) {
-			for (size_t k = 0; k < graph->nodes[i].n_out; k++) {
-				if (graph->nodes[i].out[k] >= 0)
-					maker[graph->nodes[i].out[k]] = (int32_t)i;
-			}
-		}
-		status = check_reads(b);
-		if (status == PSG_OK)
-			status = sort_nodes(graph, maker, sorted, placed, b->error);
-	}
-	free(maker);
-	free(sorted);
-	free(placed);
-	return status;
-}
-
 /* --- counts of operators, for the `model` command --- */
 
 static int by_pointer(const void *a, const void *b)
@@ -495,15 +429,14 @@ static psg_status count_operators(struct builder *b)
 		types[i] = b->proto->node[i]->op_type;
 	qsort(types, n, sizeof(*types), by_pointer);
 	for (size_t i = 0; i < n; i++) {
-		psgi_op_count *last = b->graph->counts + b->graph->n_counts - 1;
+		psgi_op_count *counts = b->graph->counts;
 
-		/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): counted names are set */
-		if (b->graph->n_counts > 0 && strcmp(last->op_type, types[i]) == 0) {
-			last->count++;
+		if (i > 0 && strcmp(types[i - 1], types[i]) == 0) {
+			counts[b->graph->n_counts - 1].count++;
 			continue;
 		}
-		last[1] = (psgi_op_count){ strdup(types[i]), 1 };
-		if (last[1].op_type == NULL) {
+		counts[b->graph->n_counts] = (psgi_op_count){ strdup(types[i]), 1 };
+		if (counts[b->graph->n_counts].op_type == NULL) {
 			free(types);
 			return no_memory(b->error);
 		}
@@ -556,7 +489,9 @@ static psg_status build(const Onnx__ModelProto *model, psgi_graph *graph, psg_er
 	if (status == PSG_OK)
 		status = add_outputs(&b);
 	if (status == PSG_OK)
-		status = order_nodes(&b);
+		status = check_reads(&b);
+	if (status == PSG_OK)
+		status = psgi_graph_sort(graph, error);
 	if (status == PSG_OK)
 		status = count_operators(&b);
 	free_names(b.names);
