@@ -176,6 +176,10 @@ START_TEST(checked_arithmetic)
 	ck_assert(psgi_mul_i64(-3, 5, &wide) && wide == -15);
 	ck_assert(!psgi_mul_i64(INT64_MIN, -1, &wide));
 	ck_assert(!psgi_mul_i64(INT64_C(1) << 32, INT64_C(1) << 31, &wide));
+	ck_assert_int_eq(psgi_mul_most(3, 5), 15);
+	ck_assert(psgi_mul_most(INT64_C(1) << 32, INT64_C(1) << 31) == INT64_MAX);
+	ck_assert_int_eq(psgi_add_most(3, 5), 8);
+	ck_assert(psgi_add_most(INT64_MAX, 1) == INT64_MAX);
 	ck_assert(psgi_add_i64(INT64_MAX, INT64_MIN, &wide) && wide == -1);
 	ck_assert(!psgi_add_i64(INT64_MAX, 1, &wide));
 	ck_assert(!psgi_add_i64(INT64_MIN, -1, &wide));

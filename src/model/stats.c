@@ -5,6 +5,8 @@
 #include "model/model.h"
 #include "model/plans.h"
 
+#include "base/checked.h"
+
 #include <string.h>
 
 static void add_cost(const psgi_plan *plan, psg_cost *cost)
@@ -18,8 +20,8 @@ static void add_cost(const psgi_plan *plan, psg_cost *cost)
 			continue;
 		psgi_flow_call(&plan->flow, node, &call);
 		psgi_rule_of(node->kind)->cost(&call, &one);
-		cost->macs += one.macs;
-		cost->bytes += one.bytes;
+		cost->macs = psgi_add_most(cost->macs, one.macs);
+		cost->bytes = psgi_add_most(cost->bytes, one.bytes);
 	}
 }
 

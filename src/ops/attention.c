@@ -75,7 +75,8 @@ void psgi_attention_cost(const psgi_call *call, psg_cost *cost)
 	psgi_plain_cost(call, cost);
 	/* q k^T and p v: T * T * d for each head */
 	if (call->kind == PSG_OP_ATTENTION)
-		cost->macs = 2 * psg_shape_elements(&call->out[0].shape) * call->in[0].shape.dim[1];
+		cost->macs = psgi_mul_most(2 * psg_shape_elements(&call->out[0].shape),
+					   call->in[0].shape.dim[1]);
 }
 
 static void split(const psgi_call *call)

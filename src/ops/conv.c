@@ -62,7 +62,8 @@ void psgi_conv_cost(const psgi_call *call, psg_cost *cost)
 	const psg_shape *w = &call->in[1].shape;
 
 	psgi_plain_cost(call, cost);
-	cost->macs = psg_shape_elements(&call->out[0].shape) * psgi_product(w, 1, w->rank);
+	cost->macs =
+		psgi_mul_most(psg_shape_elements(&call->out[0].shape), psgi_product(w, 1, w->rank));
 }
 
 /* One sample's channels of one group, seen as columns. */

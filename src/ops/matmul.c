@@ -96,7 +96,7 @@ void psgi_matmul_cost(const psgi_call *call, psg_cost *cost)
 
 	psgi_plain_cost(call, cost);
 	if (resolve(call, &p, NULL) == PSG_OK)
-		cost->macs = psg_shape_elements(&p.out) * p.k;
+		cost->macs = psgi_mul_most(psg_shape_elements(&p.out), p.k);
 }
 
 /* One matrix of the right side. */
