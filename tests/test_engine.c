@@ -351,6 +351,30 @@ START_TEST(missing_models)
 }
 END_TEST
 
+/* Each file of an engine is found by its number, and told when it is missing. */
+START_TEST(find_files)
+{
+	char folder[] = "test_engine.XXXXXX";
+	psg_error error = PSG_ERROR_INIT;
+	char *path;
+
+	make_folder(folder, T_REC, NULL);
+	for (size_t i = 0; i < COUNT(names); i++) {
+		bool there = strcmp(names[i], T_REC) != 0;
+		psg_status status = psg_ocr_find(folder, (psg_ocr_file)i, &path, &error);
+
+		ck_assert_int_eq(status, there ? PSG_OK : PSG_INVALID);
+		ck_assert_ptr_nonnull(strstr(there ? path : error.message, names[i]));
+		ck_assert_ptr_nonnull(strstr(there ? path : error.message, folder));
+		free(path);
+	}
+	ck_assert_int_eq(psg_ocr_find(folder, (psg_ocr_file)COUNT(names), &path, &error),
+			 PSG_INVALID);
+	ck_assert_ptr_null(path);
+	remove_folder(folder);
+}
+END_TEST
+
 START_TEST(models_swapped)
 {
 	static const struct {
@@ -400,6 +424,7 @@ static Suite *suite(void)
 	tcase_add_test(pages, not_a_page);
 	tcase_add_test(pages, bad_options);
 	tcase_add_test(pages, missing_models);
+	tcase_add_test(pages, find_files);
 	tcase_add_test(pages, models_swapped);
 	tcase_add_test(pages, short_dictionary);
 	suite_add_tcase(s, pages);

@@ -32,6 +32,21 @@ typedef struct psg_ocr_options {
 	int32_t host_threads; /* for decoding and geometry; 0: as many as the workers' cores */
 } psg_ocr_options;
 
+/* What an engine reads from the folder of models. */
+typedef enum psg_ocr_file {
+	PSG_OCR_DETECTION,
+	PSG_OCR_RECOGNITION,
+	PSG_OCR_DIRECTION,
+	PSG_OCR_DICTIONARY,
+} psg_ocr_file;
+
+/*
+ * The path of one of them, for the caller to free(); `models_dir` as in psg_ocr_options.
+ * INVALID: it is not there (the message names it and says how to get it).  NOMEM.
+ */
+PSG_API psg_status psg_ocr_find(const char *models_dir, psg_ocr_file file, char **out,
+				psg_error *error);
+
 /*
  * Opens an engine over `n` workers, which must outlive it; a page's work goes
  * to the one with the least waiting.  Blocks while models load.  `options` may be NULL.

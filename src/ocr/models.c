@@ -10,7 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DICTIONARY "ppocr_keys_v1.txt"
+/* By psg_ocr_file. */
+static const char *const file_names[] = { "ch_PP-OCRv4_det_infer.onnx",
+					  "ch_PP-OCRv4_rec_infer.onnx",
+					  "ch_ppocr_mobile_v2.0_cls_infer.onnx",
+					  "ppocr_keys_v1.txt" };
+
+#define N_FILES (sizeof(file_names) / sizeof(file_names[0]))
 
 /* A detection plan fits one page size and is the largest of all; chosen: a stack of pages has few
  * sizes. */
@@ -60,14 +66,20 @@ static psg_status add_folder(psgi_strbuf *path, const char *dir, psg_error *erro
 	return PSG_OK;
 }
 
-/* The path of a file of the folder, for the caller to free(). */
-static psg_status find(const char *dir, const char *name, char **out, psg_error *error)
+psg_status psg_ocr_find(const char *models_dir, psg_ocr_file file, char **out, psg_error *error)
 {
 	psgi_strbuf path = { 0 };
+	const char *name;
 	size_t folder;
-	psg_status status = add_folder(&path, dir, error);
+	psg_status status;
 
 	*out = NULL;
+	if ((size_t)file >= N_FILES)
+		return psgi_fail(error, PSG_INVALID,
+				 "there is no file %d of an engine, only 0..%zu", (int)file,
+				 N_FILES - 1);
+	name = file_names[file];
+	status = add_folder(&path, models_dir, error);
 	if (status != PSG_OK)
 		return status;
 	folder = path.n;
@@ -154,33 +166,33 @@ static int64_t declared_classes(const psg_model *recognise)
 
 psg_status psgi_models_load(const char *dir, bool no_direction, psgi_models *out, psg_error *error)
 {
-	static const char *const names[] = { "ch_PP-OCRv4_det_infer.onnx",
-					     "ch_PP-OCRv4_rec_infer.onnx",
-					     "ch_ppocr_mobile_v2.0_cls_infer.onnx", DICTIONARY };
 	struct load loads[] = {
-		{ .out_rank = 4, .options = { .max_plans = DETECT_PLANS } },
-		{ .out_rank = 3, .options = { .digest = true, .max_plans = RECOGNISE_PLANS } },
-		{ .out_rank = 2, .options = { .max_plans = DIRECT_PLANS } },
+		[PSG_OCR_DETECTION] = { .out_rank = 4, .options = { .max_plans = DETECT_PLANS } },
+		[PSG_OCR_RECOGNITION] = { .out_rank = 3,
+					  .options = { .digest = true,
+						       .max_plans = RECOGNISE_PLANS } },
+		[PSG_OCR_DIRECTION] = { .out_rank = 2, .options = { .max_plans = DIRECT_PLANS } },
 	};
 	size_t n = no_direction ? 2 : 3;
-	char *paths[4] = { NULL };
+	char *paths[N_FILES] = { NULL };
 	psg_status status = PSG_OK;
 
 	*out = (psgi_models){ 0 };
-	for (size_t i = 0; i < 4 && status == PSG_OK; i++)
-		if (i < n || i == 3)
-			status = find(dir, names[i], &paths[i], error);
+	for (size_t i = 0; i < N_FILES && status == PSG_OK; i++)
+		if (i < n || i == PSG_OCR_DICTIONARY)
+			status = psg_ocr_find(dir, (psg_ocr_file)i, &paths[i], error);
 	for (size_t i = 0; i < n; i++)
 		loads[i].path = paths[i];
 	if (status == PSG_OK)
 		status = run_loads(loads, n, error);
-	out->detect = loads[0].model;
-	out->recognise = loads[1].model;
-	out->direct = loads[2].model;
+	out->detect = loads[PSG_OCR_DETECTION].model;
+	out->recognise = loads[PSG_OCR_RECOGNITION].model;
+	out->direct = loads[PSG_OCR_DIRECTION].model;
 	if (status == PSG_OK)
-		status = psgi_dictionary_load(paths[3], declared_classes(out->recognise),
-					      &out->dictionary, error);
-	for (size_t i = 0; i < 4; i++)
+		status = psgi_dictionary_load(paths[PSG_OCR_DICTIONARY],
+					      declared_classes(out->recognise), &out->dictionary,
+					      error);
+	for (size_t i = 0; i < N_FILES; i++)
 		free(paths[i]);
 	if (status != PSG_OK)
 		psgi_models_free(out);
