@@ -17,7 +17,9 @@ typedef enum cli_exit {
 } cli_exit;
 
 /* X(name, summary): cli_NAME runs the command NAME with its own argc and argv (argv[0] is NAME). */
-#define CLI_COMMANDS(X) X(ocr, "read the text of pages")
+#define CLI_COMMANDS(X)                                                                            \
+	X(ocr, "read the text of pages")                                                           \
+	X(model, "show what a model consists of and costs")
 
 #define CLI_DECLARE_COMMAND(name, summary) cli_exit cli_##name(int argc, char **argv);
 CLI_COMMANDS(CLI_DECLARE_COMMAND)
