@@ -12,6 +12,12 @@ tests_test_golden_SOURCES = tests/test_golden.c tests/models.h
 tests_test_golden_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_golden_LDADD = $(TEST_MODEL) $(TEST_LIBS)
 
+check_PROGRAMS += tests/test_plans
+TESTS += tests/test_plans
+tests_test_plans_SOURCES = tests/test_plans.c tests/random_net.c tests/random_net.h
+tests_test_plans_CPPFLAGS = $(TEST_CPPFLAGS) $(PROTOBUF_C_CFLAGS)
+tests_test_plans_LDADD = $(TEST_MODEL) $(TEST_LIBS)
+
 check_PROGRAMS += tests/test_onnx
 TESTS += tests/test_onnx
 tests_test_onnx_SOURCES = tests/test_onnx.c

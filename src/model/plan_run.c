@@ -53,7 +53,7 @@ static psgi_operand operand(const struct run *run, int32_t index)
 }
 
 /* Fills the table of valid widths; a place's parent always comes before it. */
-static void fill_widths(psgi_plan *plan, const int32_t *widths)
+static psg_status fill_widths(psgi_plan *plan, const int32_t *widths, psg_error *error)
 {
 	size_t n = plan->samples;
 
@@ -61,11 +61,20 @@ static void fill_widths(psgi_plan *plan, const int32_t *widths)
 	for (size_t w = 1; w < plan->flow.n_widths; w++) {
 		const psgi_width *width = &plan->flow.widths[w];
 
-		for (size_t i = 0; i < n; i++)
-			plan->valid[w * n + i] = psgi_width_apply(
-				&width->map, plan->valid[(size_t)width->parent * n + i],
-				width->limit);
+		for (size_t i = 0; i < n; i++) {
+			int32_t before = plan->valid[(size_t)width->parent * n + i];
+			int32_t after = psgi_width_apply(&width->map, before, width->limit);
+
+			if (after <= 0)
+				return psgi_fail(
+					error, PSG_INVALID,
+					"sample %zu is too narrow for this model: of %d "
+					"columns nothing is left where windows are %d wide",
+					i, widths[i], width->map.kernel);
+			plan->valid[w * n + i] = after;
+		}
 	}
+	return PSG_OK;
 }
 
 /* Copies input 0 with zeros past each valid width, so that no step need mask it. */
@@ -103,6 +112,7 @@ static psg_status begin_widths(struct run *run, psg_device *device, psg_error *e
 	const int32_t *widths =
 		plan->flow.graph->n_inputs > 0 ? psg_tensor_valid_widths(run->in[0], &axis) : NULL;
 	const psgi_fvalue *input;
+	psg_status status;
 
 	if (widths == NULL)
 		return PSG_OK;
@@ -121,8 +131,10 @@ static psg_status begin_widths(struct run *run, psg_device *device, psg_error *e
 			plan->flow.mixer);
 	for (size_t i = 0; i < plan->samples; i++)
 		run->ragged = run->ragged || widths[i] < input->shape.dim[axis];
-	fill_widths(plan, widths);
-	return run->ragged ? clean_input(run, device, widths, axis, error) : PSG_OK;
+	status = fill_widths(plan, widths, error);
+	if (status == PSG_OK && run->ragged)
+		status = clean_input(run, device, widths, axis, error);
+	return status;
 }
 
 static psg_status create_outputs(struct run *run, psg_error *error)

@@ -8,6 +8,7 @@
 #include "base/base.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_LANES 16
 
@@ -89,6 +90,16 @@ static void mix_group(const psgi_mix_spec *spec, int64_t n, int64_t c, int64_t l
 			spec->has_b ? b + y / spec->up_b * wb * block : NULL);
 }
 
+/* Zeros into the lanes of the last block that no part fills. */
+static void clear_group(const psgi_mix_spec *spec, int64_t n, int64_t c, int64_t lanes, float *out)
+{
+	int64_t pixels = spec->out.dim[2] * spec->out.dim[3];
+
+	out += channel_at(n, c + spec->offset, spec->out.dim[1], pixels, spec->block);
+	for (int64_t p = 0; p < pixels; p++, out += spec->block)
+		memset(out, 0, (size_t)lanes * sizeof(float));
+}
+
 static psg_status run(psgi_kernel *kernel, const psgi_operand *in, const psgi_operand *out,
 		      void *scratch, psg_error *error)
 {
@@ -101,14 +112,20 @@ static psg_status run(psgi_kernel *kernel, const psgi_operand *in, const psgi_op
 
 	(void)scratch;
 	(void)error;
-	/* The last part also fills the padding of the last block (its lanes of `a` are zero). */
+	/* The last part also fills the padding of the last block. */
 	if (end == spec->out.dim[1])
 		end = (end + spec->block - 1) / spec->block * spec->block;
 	groups = (end - spec->offset + lanes - 1) / lanes;
 	total = spec->out.dim[0] * groups;
 #pragma omp parallel for schedule(static)
-	for (int64_t i = 0; i < total; i++)
-		mix_group(spec, i / groups, i % groups * lanes, lanes, in, out[0].data);
+	for (int64_t i = 0; i < total; i++) {
+		int64_t n = i / groups, c = i % groups * lanes;
+
+		if (c < spec->channels)
+			mix_group(spec, n, c, lanes, in, out[0].data);
+		else
+			clear_group(spec, n, c, lanes, out[0].data);
+	}
 	return PSG_OK;
 }
 
