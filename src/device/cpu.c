@@ -138,6 +138,18 @@ static void describe(psg_device *device, int32_t threads)
 		       threads == 1 ? "" : "s");
 }
 
+#ifdef _OPENMP
+/* libgomp reads both when it is loaded, so that nobody can set them for it later. */
+static void warn_of_spinning(void)
+{
+	if (getenv("OMP_WAIT_POLICY") == NULL && getenv("GOMP_SPINCOUNT") == NULL)
+		psgi_log(PSG_LOG_WARNING,
+			 "cpu: OpenMP's threads spin while they wait, which is slow where other "
+			 "programs want the cores: set OMP_WAIT_POLICY=passive, or open cpu:1 once "
+			 "a core");
+}
+#endif
+
 psg_status psgi_cpu_open(int32_t threads, bool reference, psg_device **out, psg_error *error)
 {
 	struct cpu_device *cpu = calloc(1, sizeof(*cpu));
@@ -149,6 +161,8 @@ psg_status psgi_cpu_open(int32_t threads, bool reference, psg_device **out, psg_
 	describe(&cpu->device, threads);
 #ifdef _OPENMP
 	omp_set_num_threads((int)threads); /* of the calling thread, which owns this device */
+	if (threads > 1)
+		warn_of_spinning();
 #endif
 	*out = &cpu->device;
 	return PSG_OK;
