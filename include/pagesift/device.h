@@ -38,9 +38,9 @@ typedef struct psg_device_info {
  *   cpu:K         K cores: several workers of one core each give the most pages a second
  *   reference     the plain loops in double precision that define right answers; one core
  *   cuda, cuda:N  a GPU
- * With more than one core OpenMP's threads meet after every operator and spin while they wait.  Where
- * other programs want the cores too that costs up to ten times the time (measured): start the
- * program with OMP_WAIT_POLICY=passive, or open cpu:1 once a core; a log message says so.
+ * With more than one core OpenMP's threads meet after every operator and spin while they
+ * wait.  Where other programs want the cores too that costs up to ten times the time
+ * (measured): start the program with OMP_WAIT_POLICY=passive, or open cpu:1 once a core.
  * May block for as long as starting a device takes.  INVALID: not a device
  * name.  NO_DEVICE, DISABLED, TOO_OLD, DRIVER, JIT: the GPU cannot be used.
  */
