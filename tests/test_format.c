@@ -138,14 +138,21 @@ END_TEST
 
 START_TEST(json_of_a_failure)
 {
+	static const psg_error failure = { PSG_FORMAT, "not \"it\"" };
 	psg_error error = PSG_ERROR_INIT;
 	char *out;
 
 	ck_assert_int_eq(
-		psgi_page_error_json("b\xc3.png", 1, PSG_FORMAT, "not \"it\"", &out, &error),
+		psg_document_failure(PSG_FORMAT_JSON, &failure, "b\xc3.png", 1, 3, &out, &error),
 		PSG_OK);
-	ck_assert_str_eq(out, "{\"file\":\"b\xef\xbf\xbd.png\",\"page\":1,\"error\":"
+	ck_assert_str_eq(out, "{\"file\":\"b\xef\xbf\xbd.png\",\"page\":1,\"width\":null,"
+			      "\"height\":null,\"device\":null,\"fallback\":null,\"lines\":[],"
+			      "\"timings_ms\":null,\"error\":"
 			      "{\"code\":\"FORMAT\",\"message\":\"not \\\"it\\\"\"}}\n");
+	free(out);
+	ck_assert_int_eq(psg_document_failure(PSG_FORMAT_JSON, &failure, "b", -1, 3, &out, &error),
+			 PSG_OK);
+	ck_assert_ptr_nonnull(strstr(out, "{\"file\":\"b\",\"page\":null,"));
 	free(out);
 }
 END_TEST
@@ -170,6 +177,74 @@ END_TEST
 
 #endif
 
+/* Begin, a page, a page that failed, a blank one, end: for the caller to free(). */
+static char *document(psg_format format, const psg_error *failure)
+{
+	char *part[5] = { NULL }, *whole = calloc(1, 1 << 16);
+
+	ck_assert_ptr_nonnull(whole);
+	ck_assert_int_eq(psg_document_begin(format, "a & b", &part[0], NULL), PSG_OK);
+	ck_assert_int_eq(psg_document_page(format, &page, "a", 1, &part[1], NULL), PSG_OK);
+	ck_assert_int_eq(psg_document_failure(format, failure, "b", -1, 2, &part[2], NULL), PSG_OK);
+	ck_assert_int_eq(psg_document_page(format, &blank, "c", 3, &part[3], NULL), PSG_OK);
+	ck_assert_int_eq(psg_document_end(format, &part[4], NULL), PSG_OK);
+	for (int i = 0; i < 5; i++) {
+		strcat(whole, part[i]);
+		free(part[i]);
+	}
+	return whole;
+}
+
+static size_t count(const char *in, const char *word)
+{
+	size_t n = 0;
+
+	for (const char *at = in; (at = strstr(at, word)) != NULL; at++)
+		n++;
+	return n;
+}
+
+START_TEST(text_document)
+{
+	static const psg_error failure = { PSG_FORMAT, "no" };
+	char *out = document(PSG_FORMAT_TEXT, &failure);
+
+	/* Pages end at empty lines, those without text too. */
+	ck_assert_str_eq(out, "Fish & <Chips>\t\"1\"\n\xe6\xbc\xa2\xe5\xad\x97 \\ x\x01\n\n\n");
+	free(out);
+}
+END_TEST
+
+START_TEST(tsv_document)
+{
+	static const psg_error failure = { PSG_FORMAT, "no" };
+	char *out = document(PSG_FORMAT_TSV, &failure),
+	     *alone = written(&page, "a", PSG_FORMAT_TSV);
+
+	ck_assert_str_eq(out, alone);
+	free(alone);
+	free(out);
+}
+END_TEST
+
+START_TEST(hocr_document)
+{
+	static const psg_error failure = { PSG_FORMAT, "a --> b <c>\xff" };
+	char *out = document(PSG_FORMAT_HOCR, &failure);
+
+	ck_assert_uint_eq(count(out, "<?xml"), 1);
+	ck_assert_uint_eq(count(out, "</html>"), 1);
+	ck_assert_uint_eq(count(out, "class=\"ocr_page\""), 3);
+	ck_assert_ptr_nonnull(strstr(out, "<title>a &amp; b</title>"));
+	ck_assert_ptr_nonnull(strstr(out, "id=\"line_1_2\""));
+	ck_assert_ptr_nonnull(strstr(out, "id=\"page_2\" title=\"image &quot;b&quot;\">\n   <!-- "
+					  "FORMAT: a __&gt; b &lt;c&gt;\xef\xbf\xbd -->\n"));
+	ck_assert_ptr_nonnull(strstr(out, "id=\"page_3\""));
+	ck_assert_str_eq(out + strlen(out) - 8, "</html>\n");
+	free(out);
+}
+END_TEST
+
 START_TEST(refusals)
 {
 	psg_error error = PSG_ERROR_INIT;
@@ -178,9 +253,16 @@ START_TEST(refusals)
 	ck_assert_int_eq(psg_page_format(NULL, "x", PSG_FORMAT_TEXT, &out, &error), PSG_INVALID);
 	ck_assert_int_eq(psg_page_format(&page, "x", (psg_format)9, &out, &error), PSG_INVALID);
 	ck_assert_ptr_nonnull(strstr(error.message, "no format 9"));
+	ck_assert_int_eq(psg_document_begin((psg_format)9, "x", &out, &error), PSG_INVALID);
+	ck_assert_int_eq(psg_document_end((psg_format)9, &out, &error), PSG_INVALID);
+	ck_assert_int_eq(psg_document_page(PSG_FORMAT_TEXT, NULL, "x", 1, &out, &error),
+			 PSG_INVALID);
+	ck_assert_int_eq(psg_document_failure(PSG_FORMAT_TEXT, NULL, "x", 0, 1, &out, &error),
+			 PSG_INVALID);
 #if !HAVE_JANSSON
 	ck_assert_int_eq(psg_page_format(&page, "x", PSG_FORMAT_JSON, &out, &error),
 			 PSG_UNSUPPORTED);
+	ck_assert_int_eq(psg_document_begin(PSG_FORMAT_JSON, "x", &out, &error), PSG_UNSUPPORTED);
 #endif
 }
 END_TEST
@@ -291,6 +373,9 @@ int main(void)
 	tcase_add_test(all, text);
 	tcase_add_test(all, tsv);
 	tcase_add_test(all, hocr);
+	tcase_add_test(all, text_document);
+	tcase_add_test(all, tsv_document);
+	tcase_add_test(all, hocr_document);
 #if HAVE_JANSSON
 	tcase_add_test(all, json);
 	tcase_add_test(all, json_of_any_name);

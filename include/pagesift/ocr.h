@@ -130,6 +130,29 @@ typedef enum psg_format {
 PSG_API psg_status psg_page_format(const psg_page *page, const char *name, psg_format format,
 				   char **out, psg_error *error);
 
+/*
+ * A document of many pages, of any number of files: what psg_document_begin gives, then one of the
+ * two that follow for each page, then what psg_document_end gives, written one after another.
+ * `number` counts the document's pages from 1.  Strings, `name` and errors as in psg_page_format.
+ *
+ * A page is written as psg_page_format does, but that hOCR has one document around all of them and
+ * text has an empty line between two pages.
+ */
+PSG_API psg_status psg_document_begin(psg_format format, const char *title, char **out,
+				      psg_error *error);
+PSG_API psg_status psg_document_page(psg_format format, const psg_page *page, const char *name,
+				     size_t number, char **out, psg_error *error);
+
+/*
+ * In the place of a page that could not be read: `index` is its place in the file, from 0, or -1
+ * when the whole file failed.  JSON has the same keys, of which only file, page and
+ * error:{code,message} are not empty; hOCR an empty page with a comment; text and TSV nothing.
+ */
+PSG_API psg_status psg_document_failure(psg_format format, const psg_error *failure,
+					const char *name, int32_t index, size_t number, char **out,
+					psg_error *error);
+PSG_API psg_status psg_document_end(psg_format format, char **out, psg_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -161,6 +161,10 @@ static const struct {
 	    { 20, 8 } } },
 };
 
+/* In parts of a digit's height. */
+#define DIGIT_WIDTH 0.5F
+#define DIGIT_STEP 0.82F /* from one digit to the next */
+
 /* Sizes that follow the page's and its lines'. */
 typedef struct sizes {
 	float line;  /* half the width of a box's edge */
@@ -198,24 +202,14 @@ static void tint(psgi_image *image, const psg_point q[4], colour c, float alpha)
 	}
 }
 
-/* A number in white on a tag of the box's colour, left of the corner where the text starts. */
-static void label(psgi_image *image, psg_point corner, size_t number, sizes pen, colour c)
+/* The digits of a number in white, the first with its top left corner at (x, y). */
+static void write_number(psgi_image *image, const char *number, float x, float y, float h)
 {
 	static const colour white = { 255, 255, 255 };
-	float h = pen.digit, w = h * 0.5F, step = h * 0.82F, pad = h * 0.42F;
-	char text[24];
-	int n = snprintf(text, sizeof(text), "%zu", number);
-	float width = step * (float)n - (step - w);
-	float x = corner.x - pen.line - width - 2 * pad, y = corner.y + pad;
-	psg_point left, right;
+	float w = h * DIGIT_WIDTH;
 
-	x = fmaxf(pad, fminf(x + pad, (float)image->width - width - pad));
-	y = fmaxf(pad, fminf(y, (float)image->height - h - pad));
-	left = (psg_point){ x + h / 2 - pad * 0.6F, y + h / 2 };
-	right = (psg_point){ fmaxf(left.x, x + width - h / 2 + pad * 0.6F), y + h / 2 };
-	stroke(image, left, right, h / 2 + pad, c);
-	for (int i = 0; i < n; i++, x += step) {
-		int d = text[i] - '0';
+	for (; *number != '\0'; number++, x += h * DIGIT_STEP) {
+		int d = *number - '0';
 
 		for (int k = 0; k + 1 < digits[d].n; k++) {
 			const uint8_t *a = digits[d].at[k], *b = digits[d].at[k + 1];
@@ -225,6 +219,30 @@ static void label(psgi_image *image, psg_point corner, size_t number, sizes pen,
 			stroke(image, from, to, h * 0.085F, white);
 		}
 	}
+}
+
+static float clamp(float v, float least, float most)
+{
+	return most < least ? (least + most) / 2 : fminf(fmaxf(v, least), most);
+}
+
+/* A number on a tag of the box's colour, before the edge where the text starts. */
+static void label(psgi_image *image, const psg_point q[4], size_t number, sizes pen, colour c)
+{
+	char text[24];
+	int n = snprintf(text, sizeof(text), "%zu", number);
+	/* The tag is a stroke: `half` from its middle to the centres of its round ends. */
+	float h = pen.digit, radius = h * 0.95F, half = h * DIGIT_STEP * (float)(n - 1) / 2;
+	float dx = q[1].x - q[0].x, dy = q[1].y - q[0].y, length = hypotf(dx, dy);
+	float ux = length > 0 ? dx / length : 1, uy = length > 0 ? dy / length : 0;
+	float away = pen.line + radius + half * fabsf(ux);
+	psg_point middle = { (q[0].x + q[3].x) / 2 - away * ux, (q[0].y + q[3].y) / 2 - away * uy };
+
+	middle.x = clamp(middle.x, radius + half, (float)image->width - radius - half);
+	middle.y = clamp(middle.y, radius, (float)image->height - radius);
+	stroke(image, (psg_point){ middle.x - half, middle.y },
+	       (psg_point){ middle.x + half, middle.y }, radius, c);
+	write_number(image, text, middle.x - half - h * DIGIT_WIDTH / 2, middle.y - h / 2, h);
 }
 
 /* Corners kept near the page, so that sizes of nobody's making cost no time. */
@@ -261,7 +279,7 @@ static void draw_lines(psgi_image *image, const psg_page *page)
 				for (int k = 0; k < 4; k++)
 					stroke(image, q[k], q[(k + 1) & 3], pen.line, c);
 			} else {
-				label(image, q[0], i + 1, pen, c);
+				label(image, q, i + 1, pen, c);
 			}
 		}
 	}

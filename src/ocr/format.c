@@ -1,90 +1,132 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A page as plain text or as a table; the other formats have files of their own. */
+/* Pages, and documents of many pages, in the form that was asked for. */
 #include "config.h"
 
 #include "ocr/format_inner.h"
-#include "ocr/strbuf.h"
 
-#include <string.h>
+#include <stdlib.h>
 
-/* One recognised line a line; a page without text is an empty string. */
-static psg_status format_text(const psg_page *page, char **out, psg_error *error)
+static const psgi_writer *const writers[] = {
+	[PSG_FORMAT_TEXT] = &psgi_text_writer,
+	[PSG_FORMAT_JSON] = &psgi_json_writer,
+	[PSG_FORMAT_TSV] = &psgi_tsv_writer,
+	[PSG_FORMAT_HOCR] = &psgi_hocr_writer,
+};
+
+/* NULL, with an error, when there is none or an argument is missing: `given` is false then. */
+static const psgi_writer *find(psg_format format, bool given, char **out, psg_error *error)
 {
-	psgi_strbuf s = { 0 };
-
-	for (size_t i = 0; i < page->n_lines; i++)
-		psgi_strbuf_printf(&s, "%s\n", page->lines[i].text);
-	return psgi_strbuf_take(&s, out, error);
+	if (out == NULL || !given) {
+		(void)psgi_fail(error, PSG_INVALID, "page format: page, failure or out is NULL");
+		return NULL;
+	}
+	*out = NULL;
+	if ((size_t)format < sizeof(writers) / sizeof(writers[0]))
+		return writers[format];
+	(void)psgi_fail(error, PSG_INVALID, "page format: there is no format %d", (int)format);
+	return NULL;
 }
 
-/* Text of one field: what would end it is written \t, \n, \r, and the backslash \\. */
-static void add_field(psgi_strbuf *s, const char *text)
+/* Hands the string over, or frees what there is of it. */
+static psg_status end(psgi_strbuf *s, psg_status status, char **out, psg_error *error)
 {
-	for (const char *at = text; *at != '\0';) {
-		size_t plain = strcspn(at, "\t\n\r\\");
+	psg_status taken;
 
-		psgi_strbuf_add(s, at, plain);
-		at += plain;
-		if (*at == '\0')
-			return;
-		psgi_strbuf_add(s,
-				*at == '\t'   ? "\\t"
-				: *at == '\n' ? "\\n"
-				: *at == '\r' ? "\\r"
-					      : "\\\\",
-				2);
-		at++;
+	if (status == PSG_OK)
+		return psgi_strbuf_take(s, out, error);
+	taken = psgi_strbuf_take(s, out, NULL);
+	if (taken == PSG_OK) {
+		free(*out);
+		*out = NULL;
 	}
+	return status;
 }
 
-/*
- * Columns: file, page (from 0), line (from 0), confidence, angle, x and y of the four corners
- * clockwise from the text's top left, text.  No header line, so that pages can be put together.
- */
-static psg_status format_tsv(const psg_page *page, const char *name, char **out, psg_error *error)
+static const char *or_empty(const char *name)
 {
-	psgi_strbuf s = { 0 };
+	return name != NULL ? name : "";
+}
 
-	for (size_t i = 0; i < page->n_lines; i++) {
-		const psg_line *line = &page->lines[i];
-
-		add_field(&s, name);
-		psgi_strbuf_printf(&s, "\t%d\t%zu\t", page->index, i);
-		psgi_strbuf_number(&s, (double)line->confidence, 4, false);
-		psgi_strbuf_add(&s, "\t", 1);
-		psgi_strbuf_number(&s, (double)line->angle, 1, false);
-		for (int k = 0; k < 4; k++) {
-			psgi_strbuf_add(&s, "\t", 1);
-			psgi_strbuf_number(&s, (double)line->quad[k].x, 2, true);
-			psgi_strbuf_add(&s, "\t", 1);
-			psgi_strbuf_number(&s, (double)line->quad[k].y, 2, true);
-		}
-		psgi_strbuf_add(&s, "\t", 1);
-		add_field(&s, line->text);
-		psgi_strbuf_add(&s, "\n", 1);
-	}
-	return psgi_strbuf_take(&s, out, error);
+static void add_between(psgi_strbuf *s, const psgi_writer *writer, size_t number)
+{
+	if (writer->between != NULL && number > 1)
+		psgi_strbuf_printf(s, "%s", writer->between);
 }
 
 psg_status psg_page_format(const psg_page *page, const char *name, psg_format format, char **out,
 			   psg_error *error)
 {
-	if (page == NULL || out == NULL)
-		return psgi_fail(error, PSG_INVALID, "page format: page or out is NULL");
-	*out = NULL;
-	if (name == NULL)
-		name = "";
-	switch (format) {
-	case PSG_FORMAT_TEXT:
-		return format_text(page, out, error);
-	case PSG_FORMAT_JSON:
-		return psgi_format_json(page, name, out, error);
-	case PSG_FORMAT_TSV:
-		return format_tsv(page, name, out, error);
-	case PSG_FORMAT_HOCR:
-		return psgi_format_hocr(page, name, out, error);
-	default:
-		return psgi_fail(error, PSG_INVALID, "page format: there is no format %d",
-				 (int)format);
-	}
+	psgi_strbuf s = { 0 };
+	const psgi_writer *writer = find(format, page != NULL, out, error);
+	psg_status status = PSG_OK;
+
+	if (writer == NULL)
+		return PSG_INVALID;
+	name = or_empty(name);
+	if (writer->head != NULL)
+		status = writer->head(&s, name, error);
+	if (status == PSG_OK)
+		status = writer->page(
+			&s, page, (psgi_page_place){ name, page->index, (size_t)page->index + 1 },
+			error);
+	if (status == PSG_OK && writer->tail != NULL)
+		status = writer->tail(&s, error);
+	return end(&s, status, out, error);
+}
+
+psg_status psg_document_begin(psg_format format, const char *title, char **out, psg_error *error)
+{
+	psgi_strbuf s = { 0 };
+	const psgi_writer *writer = find(format, true, out, error);
+	psg_status status = PSG_OK;
+
+	if (writer == NULL)
+		return PSG_INVALID;
+	if (writer->head != NULL)
+		status = writer->head(&s, or_empty(title), error);
+	return end(&s, status, out, error);
+}
+
+psg_status psg_document_page(psg_format format, const psg_page *page, const char *name,
+			     size_t number, char **out, psg_error *error)
+{
+	psgi_strbuf s = { 0 };
+	const psgi_writer *writer = find(format, page != NULL, out, error);
+	psg_status status = PSG_OK;
+
+	if (writer == NULL)
+		return PSG_INVALID;
+	add_between(&s, writer, number);
+	status = writer->page(&s, page, (psgi_page_place){ or_empty(name), page->index, number },
+			      error);
+	return end(&s, status, out, error);
+}
+
+psg_status psg_document_failure(psg_format format, const psg_error *failure, const char *name,
+				int32_t index, size_t number, char **out, psg_error *error)
+{
+	psgi_strbuf s = { 0 };
+	const psgi_writer *writer = find(format, failure != NULL, out, error);
+	psg_status status = PSG_OK;
+
+	if (writer == NULL)
+		return PSG_INVALID;
+	add_between(&s, writer, number);
+	if (writer->failure != NULL)
+		status = writer->failure(&s, failure,
+					 (psgi_page_place){ or_empty(name), index, number }, error);
+	return end(&s, status, out, error);
+}
+
+psg_status psg_document_end(psg_format format, char **out, psg_error *error)
+{
+	psgi_strbuf s = { 0 };
+	const psgi_writer *writer = find(format, true, out, error);
+	psg_status status = PSG_OK;
+
+	if (writer == NULL)
+		return PSG_INVALID;
+	if (writer->tail != NULL)
+		status = writer->tail(&s, error);
+	return end(&s, status, out, error);
 }

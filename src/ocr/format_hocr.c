@@ -85,20 +85,18 @@ static void add_bbox(psgi_strbuf *s, const psg_point quad[4])
 	psgi_strbuf_number(s, (double)ceilf(y1), 0, false);
 }
 
-static void add_line(psgi_strbuf *s, const psg_page *page, size_t i)
+static void add_line(psgi_strbuf *s, const psg_line *line, size_t number, size_t i)
 {
-	const psg_line *line = &page->lines[i];
-	int p = page->index + 1;
-
-	psgi_strbuf_printf(s, "   <span class=\"ocr_line\" id=\"line_%d_%zu\" title=\"", p, i + 1);
+	psgi_strbuf_printf(s, "   <span class=\"ocr_line\" id=\"line_%zu_%zu\" title=\"", number,
+			   i + 1);
 	add_bbox(s, line->quad);
 	/* hOCR counts counter-clockwise. */
 	if (fabsf(line->angle) >= 0.05F) {
 		psgi_strbuf_printf(s, "; textangle ");
 		psgi_strbuf_number(s, -(double)line->angle, 1, false);
 	}
-	psgi_strbuf_printf(s, "\">\n    <span class=\"ocrx_word\" id=\"word_%d_%zu\" title=\"", p,
-			   i + 1);
+	psgi_strbuf_printf(s, "\">\n    <span class=\"ocrx_word\" id=\"word_%zu_%zu\" title=\"",
+			   number, i + 1);
 	add_bbox(s, line->quad);
 	psgi_strbuf_printf(s, "; x_wconf ");
 	psgi_strbuf_number(s, (double)line->confidence * 100, 0, false);
@@ -107,29 +105,75 @@ static void add_line(psgi_strbuf *s, const psg_page *page, size_t i)
 	psgi_strbuf_printf(s, "</span>\n   </span>\n");
 }
 
-psg_status psgi_format_hocr(const psg_page *page, const char *name, char **out, psg_error *error)
+static psg_status add_head(psgi_strbuf *s, const char *title, psg_error *error)
 {
-	psgi_strbuf s = { 0 };
-
-	psgi_strbuf_printf(&s, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-			       "<!DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Transitional//EN\" "
-			       "\"http://www.w3.org/TR/xhtml1/DTD/xhtml1-transitional.dtd\">\n"
-			       "<html xmlns=\"http://www.w3.org/1999/xhtml\">\n <head>\n  <title>");
-	add_escaped(&s, name);
+	(void)error;
+	psgi_strbuf_printf(s, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+			      "<!DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Transitional//EN\" "
+			      "\"http://www.w3.org/TR/xhtml1/DTD/xhtml1-transitional.dtd\">\n"
+			      "<html xmlns=\"http://www.w3.org/1999/xhtml\">\n <head>\n  <title>");
+	add_escaped(s, title);
 	psgi_strbuf_printf(
-		&s,
+		s,
 		"</title>\n"
 		"  <meta http-equiv=\"Content-Type\" content=\"text/html; charset=utf-8\" />\n"
 		"  <meta name=\"ocr-system\" content=\"" PACKAGE_NAME " " PACKAGE_VERSION "\" />\n"
 		"  <meta name=\"ocr-capabilities\" content=\"ocr_page ocr_line ocrx_word\" />\n"
-		" </head>\n <body>\n"
-		"  <div class=\"ocr_page\" id=\"page_%d\" title=\"image &quot;",
-		page->index + 1);
-	add_quoted(&s, name);
-	psgi_strbuf_printf(&s, "&quot;; bbox 0 0 %d %d; ppageno %d\">\n", page->width, page->height,
-			   page->index);
-	for (size_t i = 0; i < page->n_lines; i++)
-		add_line(&s, page, i);
-	psgi_strbuf_printf(&s, "  </div>\n </body>\n</html>\n");
-	return psgi_strbuf_take(&s, out, error);
+		" </head>\n <body>\n");
+	return PSG_OK;
 }
+
+/* `page` is NULL for one that could not be read, whose size nobody knows. */
+static void add_page_start(psgi_strbuf *s, const psg_page *page, psgi_page_place place)
+{
+	psgi_strbuf_printf(s, "  <div class=\"ocr_page\" id=\"page_%zu\" title=\"image &quot;",
+			   place.number);
+	add_quoted(s, place.name);
+	psgi_strbuf_printf(s, "&quot;");
+	if (page != NULL)
+		psgi_strbuf_printf(s, "; bbox 0 0 %d %d", page->width, page->height);
+	if (place.index >= 0)
+		psgi_strbuf_printf(s, "; ppageno %d", (int)place.index);
+	psgi_strbuf_printf(s, "\">\n");
+}
+
+static psg_status add_page(psgi_strbuf *s, const psg_page *page, psgi_page_place place,
+			   psg_error *error)
+{
+	(void)error;
+	add_page_start(s, page, place);
+	for (size_t i = 0; i < page->n_lines; i++)
+		add_line(s, &page->lines[i], place.number, i);
+	psgi_strbuf_printf(s, "  </div>\n");
+	return PSG_OK;
+}
+
+/* An empty page, so that pages can be counted; a comment says why. */
+static psg_status add_failure(psgi_strbuf *s, const psg_error *failure, psgi_page_place place,
+			      psg_error *error)
+{
+	char message[PSG_ERROR_MESSAGE_SIZE];
+	size_t n = strnlen(failure->message, sizeof(message) - 1);
+
+	(void)error;
+	/* Two hyphens would end the comment. */
+	for (size_t i = 0; i < n; i++)
+		message[i] = failure->message[i] == '-' ? '_' : failure->message[i];
+	message[n] = '\0';
+	add_page_start(s, NULL, place);
+	psgi_strbuf_printf(s, "   <!-- %s: ", psg_status_name(failure->code));
+	add_escaped(s, message);
+	psgi_strbuf_printf(s, " -->\n  </div>\n");
+	return PSG_OK;
+}
+
+static psg_status add_tail(psgi_strbuf *s, psg_error *error)
+{
+	(void)error;
+	psgi_strbuf_printf(s, " </body>\n</html>\n");
+	return PSG_OK;
+}
+
+const psgi_writer psgi_hocr_writer = {
+	.head = add_head, .page = add_page, .failure = add_failure, .tail = add_tail
+};

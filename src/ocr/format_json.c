@@ -88,67 +88,74 @@ static json_t *times_of(const psg_page_times *t)
 }
 
 /* The object as a line; takes the reference. */
-static psg_status dump(json_t *object, char **out, psg_error *error)
+static psg_status add_object(psgi_strbuf *s, json_t *object, psg_error *error)
 {
 	char *text = object != NULL ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS))
 				    : NULL;
-	size_t n = text != NULL ? strlen(text) : 0;
-	char *line = text != NULL ? malloc(n + 2) : NULL;
 
-	if (line != NULL) {
-		memcpy(line, text, n);
-		memcpy(line + n, "\n", 2);
-	}
-	free(text);
 	json_decref(object);
-	*out = line;
-	return line != NULL ? PSG_OK : psgi_fail(error, PSG_NOMEM, "JSON: out of memory");
+	if (text == NULL)
+		return psgi_fail(error, PSG_NOMEM, "JSON: out of memory");
+	psgi_strbuf_add(s, text, strlen(text));
+	psgi_strbuf_add(s, "\n", 1);
+	free(text);
+	return PSG_OK;
 }
 
-psg_status psgi_format_json(const psg_page *page, const char *name, char **out, psg_error *error)
+static psg_status add_page(psgi_strbuf *s, const psg_page *page, psgi_page_place place,
+			   psg_error *error)
 {
-	json_t *object = json_pack("{s:o,s:i,s:i,s:i,s:o,s:o,s:o,s:o,s:n}", "file", string(name),
-				   "page", (int)page->index, "width", (int)page->width, "height",
-				   (int)page->height, "device", string_or_null(page->device),
-				   "fallback", string_or_null(page->fallback), "lines",
-				   lines_of(page), "timings_ms", times_of(&page->times), "error");
-
-	return dump(object, out, error);
+	return add_object(s,
+			  json_pack("{s:o,s:i,s:i,s:i,s:o,s:o,s:o,s:o,s:n}", "file",
+				    string(place.name), "page", (int)place.index, "width",
+				    (int)page->width, "height", (int)page->height, "device",
+				    string_or_null(page->device), "fallback",
+				    string_or_null(page->fallback), "lines", lines_of(page),
+				    "timings_ms", times_of(&page->times), "error"),
+			  error);
 }
 
-psg_status psgi_page_error_json(const char *name, int32_t page, psg_status code,
-				const char *message, char **out, psg_error *error)
+/* The same keys, so that a reader of many lines finds each of them in all. */
+static psg_status add_failure(psgi_strbuf *s, const psg_error *failure, psgi_page_place place,
+			      psg_error *error)
 {
-	json_t *object =
-		json_pack("{s:o,s:i,s:{s:s,s:o}}", "file", string(name), "page", (int)page, "error",
-			  "code", psg_status_name(code), "message", string(message));
-
-	return dump(object, out, error);
+	return add_object(s,
+			  json_pack("{s:o,s:o,s:n,s:n,s:n,s:n,s:[],s:n,s:{s:s,s:o}}", "file",
+				    string(place.name), "page",
+				    place.index >= 0 ? json_integer(place.index) : json_null(),
+				    "width", "height", "device", "fallback", "lines", "timings_ms",
+				    "error", "code", psg_status_name(failure->code), "message",
+				    string(failure->message)),
+			  error);
 }
+
+const psgi_writer psgi_json_writer = { .page = add_page, .failure = add_failure };
 
 #else
 
-static psg_status without(char **out, psg_error *error)
+static psg_status without(psgi_strbuf *s, const char *title, psg_error *error)
 {
-	*out = NULL;
+	(void)s;
+	(void)title;
 	return psgi_fail(error, PSG_UNSUPPORTED, "JSON: this build has no jansson");
 }
 
-psg_status psgi_format_json(const psg_page *page, const char *name, char **out, psg_error *error)
+static psg_status page_without(psgi_strbuf *s, const psg_page *page, psgi_page_place place,
+			       psg_error *error)
 {
 	(void)page;
-	(void)name;
-	return without(out, error);
+	return without(s, place.name, error);
 }
 
-psg_status psgi_page_error_json(const char *name, int32_t page, psg_status code,
-				const char *message, char **out, psg_error *error)
+static psg_status failure_without(psgi_strbuf *s, const psg_error *failure, psgi_page_place place,
+				  psg_error *error)
 {
-	(void)name;
-	(void)page;
-	(void)code;
-	(void)message;
-	return without(out, error);
+	(void)failure;
+	return without(s, place.name, error);
 }
+
+const psgi_writer psgi_json_writer = { .head = without,
+				       .page = page_without,
+				       .failure = failure_without };
 
 #endif
