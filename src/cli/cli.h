@@ -37,8 +37,10 @@ void cli_note(const char *format, ...) PSG_PRINTF(1, 2);
 void cli_progress(const char *format, ...) PSG_PRINTF(1, 2);
 void cli_progress_clear(void);
 
-/* Fills `error` (may be NULL) as the library would, and returns `code`. */
-psg_status cli_fail(psg_error *error, psg_status code, const char *format, ...) PSG_PRINTF(3, 4);
+/* Fills `error` (may be NULL) as the library would; cli_fail is worth the code, also to analysers.
+ */
+void cli_set_error(psg_error *error, psg_status code, const char *format, ...) PSG_PRINTF(3, 4);
+#define cli_fail(error, code, ...) (cli_set_error(error, code, __VA_ARGS__), (code))
 
 /* Writes out what is left in standard output; a failure is told, but for a reader that left. */
 cli_exit cli_finish_output(cli_exit result);

@@ -126,17 +126,16 @@ void cli_progress_clear(void)
 	progress_shown = false;
 }
 
-psg_status cli_fail(psg_error *error, psg_status code, const char *format, ...)
+void cli_set_error(psg_error *error, psg_status code, const char *format, ...)
 {
 	va_list args;
 
 	if (error == NULL)
-		return code;
+		return;
 	error->code = code;
 	va_start(args, format);
 	(void)vsnprintf(error->message, sizeof(error->message), format, args);
 	va_end(args);
-	return code;
 }
 
 cli_exit cli_finish_output(cli_exit result)

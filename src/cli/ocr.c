@@ -1,95 +1,81 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pagesift-gpu ocr: pages in, text out. */
+/* pagesift-gpu ocr: the command line. */
 #include "config.h"
 
-#include "cli/cli.h"
-#include "cli/file.h"
+#include "cli/events.h"
+#include "cli/ocr.h"
 #include "cli/options.h"
-#include "cli/workers.h"
+#include "cli/pages.h"
 
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-struct values {
-	const char *device, *models;
-	int format;
+static const char *const formats[] = {
+	[PSG_FORMAT_TEXT] = "text",
+	[PSG_FORMAT_JSON] = "json",
+	[PSG_FORMAT_TSV] = "tsv",
+	[PSG_FORMAT_HOCR] = "hocr",
+	NULL,
 };
 
-static const char *const formats[] = { "text", "json", "tsv", "hocr", NULL };
+#define FIELD(member) .field = offsetof(cli_ocr_values, member)
 
+/* Bounds of numbers are the library's (psg_ocr_options). */
 static const cli_option options[] = {
-	{ 'f', "format", "FORMAT", "text (default), json, tsv or hocr",
-	  offsetof(struct values, format), cli_parse_choice, .choices = formats },
-	CLI_OPTION_DEVICE(struct values, device),
-	CLI_OPTION_MODELS(struct values, models),
+	{ 'f', "format", "FORMAT",
+	  "text (default), json (one object a page, one a line), tsv or hocr", FIELD(format),
+	  .parse = cli_parse_choice, .choices = formats },
+	{ 'o', "output", "FILE", "write there instead of to standard output", FIELD(output),
+	  .parse = cli_parse_text },
+	{ 'd', "draw", "OUT.png",
+	  "draw the boxes, numbered in reading order, over the page; with several pages, the first "
+	  "goes to OUT-1.png and so on",
+	  FIELD(draw), .parse = cli_parse_text },
+	{ 'p', "pages", "LIST",
+	  "read only these pages of each file, as 0,2-5,7-; the first page is 0, as in the output",
+	  FIELD(pages), .parse = cli_parse_pages },
+	{ 'j', "jobs", "N",
+	  "pages read side by side, which share the cores; default: one a core, and all cores for "
+	  "a single page",
+	  FIELD(jobs), .parse = cli_parse_int, .least = 1, .most = CLI_MAX_WORKERS },
+	{ 't', "timeout", "SECONDS", "give a page up after this time", FIELD(timeout),
+	  .parse = cli_parse_real, .least = 0.001, .most = 1e6 },
+	CLI_OPTION_DEVICE(cli_ocr_values, device),
+	CLI_OPTION_MODELS(cli_ocr_values, models),
+	{ 0, "no-direction", NULL, "do not look for lines that stand on their head",
+	  FIELD(no_direction) },
+	{ 0, "limit-side", "PIXELS",
+	  "shrink the page to this longest side to find lines; default: 960", FIELD(limit_side),
+	  .parse = cli_parse_int, .least = 32, .most = 8192 },
+	{ 0, "box-threshold", "SHARE", "of a text pixel's probability; default: 0.3",
+	  FIELD(box_threshold), .parse = cli_parse_real, .least = 0.01, .most = 1 },
+	{ 0, "box-score", "SHARE", "least mean probability inside a box; default: 0.6",
+	  FIELD(box_score), .parse = cli_parse_real, .least = 0.01, .most = 1 },
+	{ 0, "unclip", "RATIO", "how far a box grows around what was found; default: 1.5",
+	  FIELD(unclip), .parse = cli_parse_real, .least = 0.1, .most = 10 },
+	{ 0, "max-pixels", "N", "refuse larger pages; default: 178956970", FIELD(max_pixels),
+	  .parse = cli_parse_int, .least = 1, .most = 1e12 },
+	{ 'v', "verbose", NULL, "tell the device, and each page's lines and times",
+	  FIELD(verbose) },
 };
 
 static const cli_usage usage = {
 	.command = "ocr",
 	.operands = "FILE...",
-	.about = "Reads the text of images: PNG, JPEG, TIFF (all pages), WebP, BMP, PNM, GIF.\n"
-		 "FILE may be -, standard input.",
+	.about = "Reads the text of images: PNG, JPEG, TIFF (all pages), WebP, BMP, PNM and GIF.\n"
+		 "FILE may be -, standard input.  Output is in the order of the files.",
 	.options = options,
 	.n_options = sizeof(options) / sizeof(options[0]),
+	.notes = "Exit status: 0 all pages were read, 1 some were not, 2 wrong usage, 3 no "
+		 "models.\n\n"
+		 "  " PACKAGE_NAME " ocr page.png\n"
+		 "  " PACKAGE_NAME " ocr --format json scans/*.tif >pages.jsonl\n"
+		 "  " PACKAGE_NAME " ocr --draw boxes.png page.jpg",
 };
-
-static psg_status read_page(psg_ocr *ocr, const void *data, size_t size, int32_t index,
-			    const char *name, psg_format format, psg_error *error)
-{
-	psg_future *future = NULL;
-	const psg_page *page;
-	char *text = NULL;
-	psg_status status = psg_ocr_submit(ocr, data, size, index, NULL, &future, error);
-
-	if (status != PSG_OK)
-		return status;
-	(void)psg_future_wait(future);
-	status = psg_ocr_page(future, &page, error);
-	if (status == PSG_OK)
-		status = psg_page_format(page, name, format, &text, error);
-	if (status == PSG_OK)
-		(void)fputs(text, stdout);
-	free(text);
-	psg_future_release(future);
-	return status;
-}
-
-static bool read_file(psg_ocr *ocr, const char *name, psg_format format)
-{
-	psg_error error = PSG_ERROR_INIT;
-	void *data;
-	size_t size;
-	int32_t pages = 0;
-	psg_status status = cli_read_file(name, &data, &size, &error);
-
-	if (status == PSG_OK)
-		status = psg_image_pages(data, size, &pages, &error);
-	for (int32_t i = 0; status == PSG_OK && i < pages; i++)
-		status = read_page(ocr, data, size, i, name, format, &error);
-	free(data);
-	if (status != PSG_OK)
-		cli_error("%s: %s", name, error.message);
-	return status == PSG_OK;
-}
-
-static cli_exit read_files(psg_ocr *ocr, char **names, int n, psg_format format)
-{
-	cli_exit result = CLI_OK;
-
-	for (int i = 0; i < n; i++)
-		if (!read_file(ocr, names[i], format))
-			result = CLI_FAILED;
-	return cli_finish_output(result);
-}
 
 cli_exit cli_ocr(int argc, char **argv)
 {
-	struct values values = { .device = "auto" };
-	psg_error error = PSG_ERROR_INIT;
-	cli_workers workers;
-	psg_ocr *ocr = NULL;
+	cli_ocr_values values = { .device = "auto" };
+	cli_ocr_output output;
 	cli_exit result;
 	int n;
 
@@ -97,18 +83,14 @@ cli_exit cli_ocr(int argc, char **argv)
 		return result;
 	if (n == 0)
 		return cli_usage_error(&usage, "which FILE? (- is standard input)");
-	if (cli_workers_open(values.device, 1, &workers, &error) != PSG_OK) {
-		cli_error("%s", error.message);
-		return error.code == PSG_INVALID ? CLI_USAGE : CLI_FAILED;
-	}
-	if (psg_ocr_open(workers.at, workers.n, &(psg_ocr_options){ .models_dir = values.models },
-			 &ocr, &error) == PSG_OK) {
-		result = read_files(ocr, argv + 1, n, (psg_format)values.format);
-	} else {
-		cli_error("%s", error.message);
-		result = CLI_NO_MODELS;
-	}
-	psg_ocr_close(ocr);
-	cli_workers_close(&workers);
+	values.names = argv + 1;
+	values.n_names = (size_t)n;
+	if (!cli_ocr_output_open(&output, &values))
+		return CLI_FAILED;
+	result = cli_ocr_run(&values, &output);
+	cli_ocr_output_close(&output, result <= CLI_FAILED && cli_events_signal() == 0);
+	if (result == CLI_OK && (output.n_failed > 0 || output.broken))
+		result = CLI_FAILED;
+	cli_events_close();
 	return result;
 }
