@@ -29,6 +29,12 @@ TESTS += tests/test_onnx_order
 tests_test_onnx_order_SOURCES = tests/test_onnx_order.c tests/onnx_text.c tests/onnx_text.h
 tests_test_onnx_order_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_onnx_order_LDADD = $(TEST_MODEL) $(TEST_LIBS)
+
+check_PROGRAMS += tests/test_onnx_opsets
+TESTS += tests/test_onnx_opsets
+tests_test_onnx_opsets_SOURCES = tests/test_onnx_opsets.c tests/onnx_text.c tests/onnx_text.h
+tests_test_onnx_opsets_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_onnx_opsets_LDADD = $(TEST_MODEL) $(TEST_LIBS)
 endif
 
 EXTRA_DIST += tests/make_goldens.cjs tests/golden/cls_48x192.f32 tests/golden/det_64x64.f32 \

@@ -158,7 +158,7 @@ static void wrong_domain(struct small *s)
 }
 static void opset_too_old(struct small *s)
 {
-	s->opset.version = 6;
+	s->opset.version = -1;
 }
 static void opset_too_new(struct small *s)
 {
@@ -264,8 +264,8 @@ static const struct wrong {
 } wrongs[] = {
 	{ wrong_operator, PSG_UNSUPPORTED, { "small.onnx", "first", "LSTM" } },
 	{ wrong_domain, PSG_UNSUPPORTED, { "first", "com.example" } },
-	{ opset_too_old, PSG_UNSUPPORTED, { "opset 6", "7 to 17" } },
-	{ opset_too_new, PSG_UNSUPPORTED, { "opset 99", "7 to 17" } },
+	{ opset_too_old, PSG_UNSUPPORTED, { "opset -1", "1 to 17" } },
+	{ opset_too_new, PSG_UNSUPPORTED, { "opset 99", "1 to 17" } },
 	{ no_opset, PSG_FORMAT, { "opset" } },
 	{ no_graph, PSG_FORMAT, { "no graph" } },
 	{ no_output, PSG_FORMAT, { "no output" } },

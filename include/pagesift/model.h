@@ -4,7 +4,7 @@
  *
  * A model is immutable after load and may be shared by any number of threads
  * and devices; its plans (one a device and input shape) are cached inside it,
- * within a bound.  Opsets 7 to 17 of the operators in use are read; a model
+ * within a bound.  Opsets 1 to 17 of the operators in use are read; a model
  * that needs anything else is refused at load with the node's name, operator
  * and reason.
  */

@@ -24,7 +24,7 @@ typedef struct psgi_node psgi_node;
 
 /*
  * Completes node->params.  `param[i]` is the tensor of input i where it is a
- * parameter and present, else NULL; `shape[i]` the shape of every present data
+ * parameter and present, else NULL; `shape[i]` the shape of every other present
  * input (rank -1 when absent or a parameter).  Called on a copy of the node for each plan.
  */
 typedef psg_status (*psgi_bind_fn)(psgi_node *node, psg_tensor *const *param,
@@ -36,7 +36,9 @@ struct psgi_node {
 	psg_op_kind kind;
 	psg_op_params params;
 	uint32_t param_inputs; /* bit i: input i is a parameter */
+	uint32_t shape_inputs; /* bit i: bind wants the shape of input i, the operator nothing */
 	psgi_bind_fn bind;     /* NULL: params are complete */
+	uint8_t spatial;       /* dimensions that a window's attributes name; 0: none */
 	size_t n_in, n_out;
 	int32_t in[PSG_MAX_INPUTS];   /* indices of values; -1: absent */
 	int32_t out[PSG_MAX_OUTPUTS]; /* -1: nobody wants it */

@@ -1,7 +1,8 @@
 noinst_LTLIBRARIES += libpsgmodel.la
 ROOM_LIBS += libpsgmodel.la
 libpsgmodel_la_SOURCES = src/model/graph.h src/model/graph.c \
-	src/model/onnx_internal.h src/model/onnx.c src/model/onnx_bind.c src/model/onnx_ops.c \
+	src/model/onnx_internal.h src/model/onnx.c src/model/onnx_attr.c src/model/onnx_bind.c \
+	src/model/onnx_compose.c src/model/onnx_ops.c \
 	src/model/onnx_tensor.c src/model/order.c \
 	src/model/flow.h src/model/flow.c src/model/model.h src/model/model.c \
 	src/model/pass_affine.c src/model/pass_cpu.c src/model/pass_flow.c src/model/pass_patterns.c src/model/pass_shuffle.c \

@@ -75,7 +75,10 @@ static psg_status find_by_value(psg_model *model, psg_error *error)
 		if (node->kind == PSG_OP_SHAPE || node->kind == PSG_OP_SIZE)
 			all = false;
 		for (size_t k = 0; k < node->n_in; k++) {
-			if (node->in[k] >= 0 && (all || (node->param_inputs >> k & 1U) != 0))
+			bool value = (node->shape_inputs >> k & 1U) == 0 &&
+				     (all || (node->param_inputs >> k & 1U) != 0);
+
+			if (node->in[k] >= 0 && value)
 				needed[node->in[k]] = true;
 		}
 	}

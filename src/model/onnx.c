@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OLDEST_OPSET 7
+#define OLDEST_OPSET 1
 #define NEWEST_OPSET 17
 #define MAX_NODES 100000 /* chosen: a hundred times the largest model here */
 
@@ -275,7 +275,7 @@ static psg_status add_outputs(struct builder *b)
 
 /* --- nodes --- */
 
-static const char *name_of(const Onnx__NodeProto *proto)
+const char *psgi_onnx_node_name(const Onnx__NodeProto *proto)
 {
 	if (proto->name != NULL && *proto->name != '\0')
 		return proto->name;
@@ -284,7 +284,8 @@ static const char *name_of(const Onnx__NodeProto *proto)
 
 static psg_status in_node(const Onnx__NodeProto *proto, psg_status status, psg_error *error)
 {
-	psgi_error_prefix(error, "node '%.80s' (%.40s)", name_of(proto), proto->op_type);
+	psgi_error_prefix(error, "node '%.80s' (%.40s)", psgi_onnx_node_name(proto),
+			  proto->op_type);
 	return status;
 }
 
@@ -318,14 +319,14 @@ static psg_status add_node(struct builder *b, const Onnx__NodeProto *proto)
 		status = add_values(b, proto->output, proto->n_output, PSG_MAX_OUTPUTS, node.out,
 				    &node.n_out, b->error);
 	if (status == PSG_OK)
-		status = psgi_onnx_operator(proto, b->opset, &node, b->error);
+		status = psgi_onnx_operator(proto, b->opset, b->graph, &node, b->error);
 	for (size_t i = 0; status == PSG_OK && i < node.n_out; i++) {
 		if (node.out[i] >= 0)
 			status = mark_made(b, node.out[i]);
 	}
 	if (status != PSG_OK)
 		return in_node(proto, status, b->error);
-	node.name = strdup(name_of(proto));
+	node.name = strdup(psgi_onnx_node_name(proto));
 	if (node.name == NULL || psgi_graph_add_node(b->graph, node) < 0)
 		return no_memory(b->error);
 	return PSG_OK;
@@ -398,7 +399,9 @@ static psg_status check_reads(const struct builder *b)
 		if (status != PSG_OK)
 			return status;
 		for (size_t k = 0; k < node->n_in; k++) {
-			if (node->in[k] >= 0 && !is_made(b, node->in[k]))
+			/* Values without a name are the reader's own. */
+			if (node->in[k] >= 0 && graph->values[node->in[k]].name != NULL &&
+			    !is_made(b, node->in[k]))
 				return psgi_fail(
 					b->error, PSG_FORMAT,
 					"node '%.80s' (%s) reads '%.80s', which nothing makes",
@@ -461,7 +464,7 @@ static psg_status find_opset(const Onnx__ModelProto *model, int64_t *opset, psg_
 		return psgi_fail(error, PSG_FORMAT,
 				 "the file names no opset: it is not ONNX, or truncated");
 	if (*opset < OLDEST_OPSET || *opset > NEWEST_OPSET)
-		return psgi_fail(error, PSG_UNSUPPORTED, "opset %lld, %d to %d are read",
+		return psgi_fail(error, PSG_UNSUPPORTED, "opset %lld; %d to %d are read",
 				 (long long)*opset, OLDEST_OPSET, NEWEST_OPSET);
 	return PSG_OK;
 }

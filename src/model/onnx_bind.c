@@ -278,3 +278,52 @@ psg_status psgi_bind_transpose(psgi_node *node, psg_tensor *const *param, const 
 		node->params.transpose.perm[i] = shape[0].rank - 1 - i;
 	return PSG_OK;
 }
+
+/* Windows: lists that the file gives must have an entry for each spatial dimension, and the kernel
+ * must be that of the weights. */
+psg_status psgi_bind_window(psgi_node *node, psg_tensor *const *param, const psg_shape *shape,
+			    psg_error *error)
+{
+	bool conv = node->kind == PSG_OP_CONV || node->kind == PSG_OP_CONV_TRANSPOSE;
+	const int32_t *kernel = node->params.conv.window.kernel;
+	char text[PSGI_SHAPE_TEXT];
+
+	(void)param;
+	if (node->spatial > 0 && shape[0].rank != node->spatial + 2)
+		return psgi_fail(error, PSG_FORMAT,
+				 "attributes for %d spatial dimensions, the input is %s",
+				 node->spatial, psgi_shape_text(&shape[0], text));
+	for (int32_t i = 0; conv && i < node->spatial && i + 2 < shape[1].rank; i++) {
+		if (kernel[i] != 0 && kernel[i] != shape[1].dim[i + 2])
+			return psgi_fail(error, PSG_FORMAT,
+					 "kernel_shape says %d for spatial dimension %d, the "
+					 "weights are %s",
+					 kernel[i], i, psgi_shape_text(&shape[1], text));
+	}
+	return PSG_OK;
+}
+
+/* Tile before opset 6: how often, and along which dimension. */
+psg_status psgi_bind_tile_axis(psgi_node *node, psg_tensor *const *param, const psg_shape *shape,
+			       psg_error *error)
+{
+	psg_shape *repeats = &node->params.reshape.shape;
+	double tiles, axis;
+	psg_status status;
+
+	if (param[1] == NULL || param[2] == NULL)
+		return psgi_fail(error, PSG_FORMAT, "it needs tiles and axis");
+	status = number(param[1], "tiles", &tiles, error);
+	if (status == PSG_OK)
+		status = number(param[2], "axis", &axis, error);
+	if (status != PSG_OK)
+		return status;
+	if (!(axis >= 0 && axis < shape[0].rank && tiles >= 0 && tiles <= INT32_MAX))
+		return psgi_fail(error, PSG_FORMAT, "%g tiles along axis %g of %d dimensions",
+				 tiles, axis, shape[0].rank);
+	repeats->rank = shape[0].rank;
+	for (int32_t i = 0; i < repeats->rank; i++)
+		repeats->dim[i] = 1;
+	repeats->dim[(int32_t)axis] = (int64_t)tiles;
+	return PSG_OK;
+}

@@ -21,12 +21,56 @@ bool psgi_onnx_dtype(int32_t elem_type, psg_dtype *dtype);
 /* "float16" for 10; "type 77" is put into a message as "unknown". */
 const char *psgi_onnx_type_name(int32_t elem_type);
 
+/* A node's own name, or its first output's. */
+const char *psgi_onnx_node_name(const Onnx__NodeProto *proto);
+
 /*
- * Turns operator, attributes and their defaults into the node's kind, params, param_inputs and
- * bind. Its inputs and outputs are filled already and may be shortened.  UNSUPPORTED, FORMAT.
+ * Turns operator, attributes and their defaults into the node's kind, params, param_inputs,
+ * shape_inputs and bind.  Its inputs and outputs are filled already; inputs may be added (constants
+ * from attributes) or dropped.  An operator of ONNX that is several of ours puts the first ones
+ * into the graph itself.  UNSUPPORTED, FORMAT, NOMEM.
  */
-psg_status psgi_onnx_operator(const Onnx__NodeProto *proto, int64_t opset, psgi_node *node,
-			      psg_error *error);
+psg_status psgi_onnx_operator(const Onnx__NodeProto *proto, int64_t opset, psgi_graph *graph,
+			      psgi_node *node, psg_error *error);
+
+/* --- one node being read (onnx_attr.c, onnx_compose.c) --- */
+
+typedef struct psgi_reader {
+	const Onnx__NodeProto *proto;
+	int64_t opset;
+	psgi_graph *graph;
+	psgi_node *node;
+	psg_error *error;
+	psg_status status; /* the first error stays */
+} psgi_reader;
+
+/* `message` has one %s, for `name`. */
+void psgi_reader_fail(psgi_reader *r, psg_status status, const char *message, const char *name);
+
+/* Every attribute of the node is a word of `known`, and given once. */
+psg_status psgi_attr_check(const Onnx__NodeProto *proto, const char *known, psg_error *error);
+
+bool psgi_attr_given(const psgi_reader *r, const char *name);
+
+/* The attribute, or NULL: it is not there, or of another type, which fails. */
+const Onnx__AttributeProto *psgi_attr(psgi_reader *r, const char *name,
+				      Onnx__AttributeProto__AttributeType type);
+
+int64_t psgi_attr_int(psgi_reader *r, const char *name, int64_t fallback);
+/* An integer that the descriptor keeps in 32 bits. */
+int32_t psgi_attr_int32(psgi_reader *r, const char *name, int32_t fallback);
+float psgi_attr_float(psgi_reader *r, const char *name, float fallback);
+
+/* Is the string attribute `name` (or its default) `want`? */
+bool psgi_attr_is(psgi_reader *r, const char *name, const char *fallback, const char *want);
+
+/* Copies a list of at most `room` integers; how many, 0 when it is not there. */
+size_t psgi_attr_ints(psgi_reader *r, const char *name, int64_t *values, size_t room);
+size_t psgi_attr_ints32(psgi_reader *r, const char *name, int32_t *values, size_t room);
+
+/* --- operators that become several nodes (onnx_compose.c) --- */
+void psgi_read_line_up(psgi_reader *r);
+void psgi_read_prelu_channels(psgi_reader *r);
 
 /* --- bind functions (onnx_bind.c): parameters given as inputs --- */
 psg_status psgi_bind_clip(psgi_node *, psg_tensor *const *, const psg_shape *, psg_error *);
@@ -41,6 +85,8 @@ psg_status psgi_bind_resize(psgi_node *, psg_tensor *const *, const psg_shape *,
 psg_status psgi_bind_shape(psgi_node *, psg_tensor *const *, const psg_shape *, psg_error *);
 psg_status psgi_bind_range(psgi_node *, psg_tensor *const *, const psg_shape *, psg_error *);
 psg_status psgi_bind_dropout(psgi_node *, psg_tensor *const *, const psg_shape *, psg_error *);
+psg_status psgi_bind_window(psgi_node *, psg_tensor *const *, const psg_shape *, psg_error *);
+psg_status psgi_bind_tile_axis(psgi_node *, psg_tensor *const *, const psg_shape *, psg_error *);
 psg_status psgi_bind_transpose(psgi_node *, psg_tensor *const *, const psg_shape *, psg_error *);
 
 #endif

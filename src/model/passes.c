@@ -133,7 +133,8 @@ static psg_status fold_node(psgi_graph *graph, psgi_node *node, psg_error *error
 		}
 		if (tensor != NULL)
 			shape[i] = *psg_tensor_shape(tensor);
-		op.in[op.n_in++] = tensor;
+		if ((node->shape_inputs >> i & 1U) == 0)
+			op.in[op.n_in++] = tensor;
 	}
 	while (op.n_in > 0 && op.in[op.n_in - 1] == NULL)
 		op.n_in--;

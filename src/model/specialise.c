@@ -33,7 +33,10 @@ static psg_status bind_node(psgi_flow *flow, const psgi_node *source, psgi_fnode
 		int32_t value = source->in[i];
 
 		shape[i].rank = -1;
-		if ((source->param_inputs >> i & 1U) == 0) {
+		if ((source->shape_inputs >> i & 1U) != 0) {
+			if (value >= 0)
+				shape[i] = flow->values[value].shape;
+		} else if ((source->param_inputs >> i & 1U) == 0) {
 			node->in[node->n_in++] = value;
 			if (value >= 0)
 				shape[i] = flow->values[value].shape;
