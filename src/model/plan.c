@@ -267,7 +267,9 @@ static psg_status lower_node(psgi_plan *plan, psg_device *device, psgi_pack_cach
 	bool done = false;
 	psg_status status = PSG_OK;
 
-	(void)packs; /* without oneDNN */
+	/* without oneDNN */
+	(void)device;
+	(void)packs;
 	if (is_rename(node->kind) && node->n_post == 0 &&
 	    plan->flow.values[node->out[0]].constant == NULL)
 		return lower_rename(plan, node, error);
