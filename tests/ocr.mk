@@ -2,8 +2,9 @@
 
 # images, geometry, text and formats
 if HAVE_CHECK
-check_PROGRAMS += tests/test_boxes tests/test_crop tests/test_ctc tests/test_format
-TESTS += tests/test_boxes tests/test_crop tests/test_ctc tests/test_format
+check_PROGRAMS += tests/test_boxes tests/test_crop tests/test_ctc tests/test_direction \
+	tests/test_format
+TESTS += tests/test_boxes tests/test_crop tests/test_ctc tests/test_direction tests/test_format
 tests_test_boxes_SOURCES = tests/test_boxes.c
 tests_test_boxes_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_boxes_LDADD = $(TEST_OCR) $(TEST_LIBS)
@@ -13,6 +14,9 @@ tests_test_crop_LDADD = $(TEST_OCR) $(TEST_LIBS)
 tests_test_ctc_SOURCES = tests/test_ctc.c
 tests_test_ctc_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_ctc_LDADD = $(TEST_OCR) $(TEST_LIBS)
+tests_test_direction_SOURCES = tests/test_direction.c
+tests_test_direction_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_direction_LDADD = $(TEST_OCR) $(TEST_LIBS)
 tests_test_format_SOURCES = tests/test_format.c
 tests_test_format_CPPFLAGS = $(TEST_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_test_format_LDADD = $(TEST_OCR) $(TEST_LIBS)

@@ -6,7 +6,8 @@ pkginclude_HEADERS += include/pagesift/ocr.h
 
 # images, geometry, text and formats
 libpsgocr_la_SOURCES += src/ocr/bmp.c src/ocr/boxes.c src/ocr/boxes.h src/ocr/contour.c src/ocr/contour.h \
-	src/ocr/crop.c src/ocr/ctc.c src/ocr/decode.c src/ocr/decode.h src/ocr/dictionary.c src/ocr/draw.c \
+	src/ocr/crop.c src/ocr/ctc.c src/ocr/decode.c src/ocr/decode.h src/ocr/dictionary.c \
+	src/ocr/direction.c src/ocr/direction.h src/ocr/draw.c \
 	src/ocr/format.c src/ocr/format.h src/ocr/format_hocr.c src/ocr/format_inner.h \
 	src/ocr/format_json.c src/ocr/format_plain.c src/ocr/geometry.c src/ocr/headers.c src/ocr/image.c src/ocr/image.h \
 	src/ocr/jpeg.c src/ocr/lept.c src/ocr/order.c src/ocr/png.c src/ocr/pnm.c \

@@ -36,7 +36,8 @@ typedef struct psgi_slot {
 /* A line of text. */
 typedef struct psgi_text_line {
 	psgi_box box;
-	psgi_image *crop; /* freed when its inputs are made */
+	psgi_image *crop;  /* freed when its inputs are made */
+	float upside_down; /* the direction model's probability */
 	size_t first_piece, n_pieces, unmade;
 } psgi_text_line;
 

@@ -84,7 +84,7 @@ psg_status psgi_recognise_input(const psgi_piece *pieces, size_t n, int32_t widt
  * padding.  PaddleOCR squeezes long lines into 192 columns instead; measured on eight rendered
  * pages, the model then took 12 of 104 upright lines for upside down (at 0.9) and missed 37 of 104
  * that were; with the middle 1 and 8, all but one on the noisy page.  So one line alone may still
- * be wrong: let the lines of a page that lie alike vote.
+ * be wrong: direction.h lets the lines of a page vote.
  */
 psg_status psgi_direction_input(const psgi_image *const *lines, size_t n, psg_tensor **out,
 				psg_error *error);

@@ -2,13 +2,11 @@
 /* What is done to a page between its jobs: pixels to inputs, outputs to boxes, turns and text. */
 #include "config.h"
 
+#include "ocr/direction.h"
 #include "ocr/page.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Sure enough that a line stands on its head: PaddleOCR's cls_thresh. */
-#define UPSIDE_DOWN 0.9F
 
 /* Widths that batches are rounded up to.  A new width costs a plan (20 ms, measured), a wider batch
  * its padding: so steps are about a sixteenth of the width (chosen).  49 up to the widest piece. */
@@ -143,6 +141,20 @@ static psg_status make_direction(psgi_page *page, size_t *n, psg_tensor **out, p
 	return status;
 }
 
+static psg_status take_direction(psgi_page *page, const psgi_slot *slot, psg_error *error)
+{
+	psg_shape want = PSG_SHAPE((int64_t)slot->n, 2); /* probabilities of 0 and of 180 degrees */
+	const float *p;
+	psg_status status = check_output(slot->out, &want, error);
+
+	if (status != PSG_OK)
+		return status;
+	p = psg_tensor_const_data(slot->out);
+	for (size_t i = 0; i < slot->n; i++)
+		page->lines[slot->first + i].upside_down = p[2 * i + 1];
+	return PSG_OK;
+}
+
 static psg_status turn_over(psgi_text_line *line, psg_error *error)
 {
 	psgi_image *turned;
@@ -156,18 +168,25 @@ static psg_status turn_over(psgi_text_line *line, psg_error *error)
 	return PSG_OK;
 }
 
-static psg_status take_direction(psgi_page *page, const psgi_slot *slot, psg_error *error)
+/* Turns the lines that stand on their heads, now that all have been looked at. */
+static psg_status turn_lines(psgi_page *page, psg_error *error)
 {
-	psg_shape want = PSG_SHAPE((int64_t)slot->n, 2); /* probabilities of 0 and of 180 degrees */
-	const float *p;
-	psg_status status = check_output(slot->out, &want, error);
+	psgi_posture *postures;
+	psg_status status = PSG_OK;
 
-	if (status != PSG_OK)
-		return status;
-	p = psg_tensor_const_data(slot->out);
-	for (size_t i = 0; i < slot->n && status == PSG_OK; i++)
-		if (p[2 * i + 1] > UPSIDE_DOWN)
-			status = turn_over(&page->lines[slot->first + i], error);
+	if (page->n_lines == 0 || page->ocr->models.direct == NULL)
+		return PSG_OK;
+	postures = malloc(page->n_lines * sizeof(*postures));
+	if (postures == NULL)
+		return psgi_fail(error, PSG_NOMEM, "no memory for %zu lines", page->n_lines);
+	for (size_t i = 0; i < page->n_lines; i++)
+		postures[i] = (psgi_posture){ psgi_quad_angle(page->lines[i].box.quad),
+					      page->lines[i].upside_down, false };
+	psgi_postures_judge(postures, page->n_lines);
+	for (size_t i = 0; i < page->n_lines && status == PSG_OK; i++)
+		if (postures[i].turn)
+			status = turn_over(&page->lines[i], error);
+	free(postures);
 	return status;
 }
 
@@ -207,9 +226,10 @@ static psg_status begin_recognise(psgi_page *page, psg_error *error)
 {
 	psgi_piece pieces[PSGI_MAX_PIECES];
 	size_t n = 0;
+	psg_status status = turn_lines(page, error);
 
-	if (page->n_lines == 0)
-		return PSG_OK;
+	if (status != PSG_OK || page->n_lines == 0)
+		return status;
 	for (size_t i = 0; i < page->n_lines; i++) {
 		psgi_text_line *line = &page->lines[i];
 
