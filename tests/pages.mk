@@ -1,13 +1,33 @@
-# Rendered pages: render_page draws them from the texts in tests/pages.
+# Rendered pages: render_page draws them from the texts in tests/pages, check_pages reads them.
 if HAVE_PANGO
 check_PROGRAMS += tests/render_page
 endif
 EXTRA_PROGRAMS += tests/render_page
 tests_render_page_SOURCES = tests/render_page.c
-tests_render_page_CFLAGS = $(AM_CFLAGS) $(PANGO_CFLAGS)
+# Never instrumented: Pango's and fontconfig's threads are not ours to check.
+tests_render_page_CFLAGS = $(PSG_CFLAGS) $(PANGO_CFLAGS)
+tests_render_page_LDFLAGS =
 tests_render_page_LDADD = $(PANGO_LIBS)
 dist_check_SCRIPTS += tests/render_pages.sh
 EXTRA_DIST += tests/page_cases.txt tests/pages
+
+check_PROGRAMS += tests/check_pages
+tests_check_pages_SOURCES = tests/check_pages.c tests/error_rate.c tests/error_rate.h tests/models.h \
+	tests/read_file.h
+tests_check_pages_LDADD = libpagesift-gpu.la
+dist_check_SCRIPTS += tests/check_pages.sh
+TESTS += tests/check_pages.sh
+
+# The error rate of any text, for scripts that measure: cer TRUTH.txt READ.txt
+check_PROGRAMS += tests/cer
+tests_cer_SOURCES = tests/cer.c tests/error_rate.c tests/error_rate.h tests/read_file.h
+if HAVE_CHECK
+check_PROGRAMS += tests/test_error_rate
+TESTS += tests/test_error_rate
+tests_test_error_rate_SOURCES = tests/test_error_rate.c tests/error_rate.c tests/error_rate.h
+tests_test_error_rate_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_error_rate_LDADD = $(CHECK_LIBS)
+endif
 
 # All cases as pictures, for whoever needs a page: pages/NAME.png in the build folder.
 pages: tests/render_page$(EXEEXT)

@@ -149,6 +149,27 @@ static char *read_text(void)
 	return text;
 }
 
+/* Pango would draw another font without a word: status 77 when the one asked for is not there. */
+static void need_font(const char *wanted)
+{
+	PangoFontDescription *font = pango_font_description_from_string(wanted);
+	const char *family = pango_font_description_get_family(font);
+	PangoFontFamily **families;
+	bool found = false;
+	int n;
+
+	pango_font_map_list_families(pango_cairo_font_map_get_default(), &families, &n);
+	for (int i = 0; i < n && family != NULL; i++)
+		found = found ||
+			g_ascii_strcasecmp(pango_font_family_get_name(families[i]), family) == 0;
+	g_free(families);
+	pango_font_description_free(font);
+	if (!found) {
+		(void)fprintf(stderr, "render_page: there is no font '%s'\n", wanted);
+		exit(77);
+	}
+}
+
 static PangoLayout *layout_of(cairo_t *cairo, const options *o)
 {
 	PangoLayout *layout = pango_cairo_create_layout(cairo);
@@ -395,10 +416,12 @@ int main(int argc, char **argv)
 {
 	options o = parse(argc, argv);
 	char *text = read_text();
-	cairo_surface_t *page = draw_text(&o, text);
+	cairo_surface_t *page;
 	cairo_status_t status;
 	picture p;
 
+	need_font(o.font);
+	page = draw_text(&o, text);
 	if (o.rotate != 0)
 		page = turn(page, o.rotate);
 	p = to_grey(page);
