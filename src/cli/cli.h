@@ -19,7 +19,8 @@ typedef enum cli_exit {
 /* X(name, summary): cli_NAME runs the command NAME with its own argc and argv (argv[0] is NAME). */
 #define CLI_COMMANDS(X)                                                                            \
 	X(ocr, "read the text of pages")                                                           \
-	X(model, "show what a model consists of and costs")
+	X(model, "show what a model consists of and costs")                                        \
+	X(bench, "measure how fast this machine is")
 
 #define CLI_DECLARE_COMMAND(name, summary) cli_exit cli_##name(int argc, char **argv);
 CLI_COMMANDS(CLI_DECLARE_COMMAND)

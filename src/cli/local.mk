@@ -1,10 +1,12 @@
 # The command: uses the library through its public headers only.
 bin_PROGRAMS += pagesift-gpu
-pagesift_gpu_SOURCES = src/cli/cli.h src/cli/events.c src/cli/events.h src/cli/file.c src/cli/file.h \
-	src/cli/json.c src/cli/json.h src/cli/main.c src/cli/message.c src/cli/model.c src/cli/model.h \
-	src/cli/model_json.c src/cli/model_text.c src/cli/nearest.c src/cli/ocr.c src/cli/ocr.h \
-	src/cli/ocr_emit.c src/cli/ocr_run.c src/cli/options.c src/cli/options.h src/cli/pages.c \
-	src/cli/pages.h src/cli/shapes.c src/cli/shapes.h src/cli/workers.c src/cli/workers.h
+pagesift_gpu_SOURCES = src/cli/bench.c src/cli/bench.h src/cli/bench_cpu.c src/cli/bench_pages.c \
+	src/cli/bench_print.c src/cli/cli.h src/cli/events.c src/cli/events.h src/cli/file.c \
+	src/cli/file.h src/cli/json.c src/cli/json.h src/cli/main.c src/cli/message.c \
+	src/cli/model.c src/cli/model.h src/cli/model_json.c src/cli/model_text.c src/cli/nearest.c \
+	src/cli/ocr.c src/cli/ocr.h src/cli/ocr_emit.c src/cli/ocr_run.c src/cli/options.c \
+	src/cli/options.h src/cli/pages.c src/cli/pages.h src/cli/shapes.c src/cli/shapes.h \
+	src/cli/workers.c src/cli/workers.h
 pagesift_gpu_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 pagesift_gpu_LDADD = libpagesift-gpu.la $(JANSSON_LIBS)
-dist_man_MANS += docs/man/pagesift-gpu-model.1
+dist_man_MANS += docs/man/pagesift-gpu-bench.1 docs/man/pagesift-gpu-model.1

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Timing: what `pagesift-gpu bench` measures, and how it is told. */
+#ifndef PSG_CLI_BENCH_H
+#define PSG_CLI_BENCH_H
+
+#include "cli/cli.h"
+
+cli_exit cli_bench_cpu(int argc, char **argv);
+cli_exit cli_bench_pages(int argc, char **argv);
+
+/* Milliseconds since a time of psg_now_ns. */
+double cli_ms_since(int64_t begin_ns);
+
+/* The least value that at least `part` (0 to 1) of them do not pass; sorts them.  n is not 0. */
+double cli_quantile(double *values, size_t n, double part);
+
+/* The middle one, or the mean of the two in the middle; sorts them.  n is not 0. */
+double cli_median(double *values, size_t n);
+
+/* --- cpu --- */
+
+/* One model at one shape on a worker with `threads` cores. */
+typedef struct cli_model_time {
+	const char *name; /* "detection" */
+	psg_shape shape;
+	int32_t threads;
+	double rms; /* of the first output: who computes the same gets the same */
+	double median, least, most;
+	double *ms; /* n runs, sorted; borrowed */
+	size_t n;
+} cli_model_time;
+
+cli_exit cli_bench_cpu_print(const cli_model_time *times, size_t n, const char *detail, bool json);
+
+/* --- pages --- */
+
+/* All pages, several times, on one partition of the cores with so many of them at once. */
+typedef struct cli_pages_time {
+	size_t workers;
+	int32_t cores; /* of each */
+	size_t in_flight, pages;
+	double seconds, p50, p99; /* latencies in milliseconds */
+	double *medians;          /* by page, milliseconds; owned */
+} cli_pages_time;
+
+/* A page that is read again and again. */
+typedef struct cli_bench_page {
+	const char *file;
+	int32_t index;
+	const void *data; /* borrowed */
+	size_t size;
+} cli_bench_page;
+
+cli_exit cli_bench_pages_print(const cli_pages_time *times, size_t n, const cli_bench_page *pages,
+			       size_t n_pages, bool json);
+
+#endif
