@@ -102,6 +102,43 @@ static const struct {
 	{ "opset 12; in x 2 1 2; Softmax x > y; out y", "0.268941 0.731059 0.268941 0.731059" },
 	{ "opset 12; in x 1 2 1; Softmax x > y; out y", "0.268941 0.731059" },
 	{ "opset 13; in x 1 2 1; Softmax x > y; out y", "1 1" },
+	/* composed ones */
+	{ "in x 3; w a = 1; w b = 3; Greater x a > g; Less x b > l; Xor g l > t; Cast t > y to=1; "
+	  "out y",
+	  "1 0 1" },
+	{ "opset 6; in x 2 2; w b 2 = 2 3; w c = 1; Less x b > l broadcast=1 axis=0; "
+	  "Greater x c > g broadcast=1; Xor l g > t; Cast t > y to=1; out y",
+	  "1 1 1 1" },
+	{ "in x 2; w o = 1; Sub x o > d; Div d d > n; IsNaN n > t; Cast t > y to=1; out y", "1 0" },
+	{ "in x 2; w o = 1; Sub x o > d; Log d > l; IsInf l > t; Cast t > y to=1; out y", "1 0" },
+	{ "in x 2; w o = 1; Sub x o > d; Log d > l; IsInf l > t detect_negative=0; "
+	  "Cast t > y to=1; out y",
+	  "0 0" },
+	{ "in x 2; w o = 1; Sub x o > d; Log d > l; IsInf l > t detect_positive=0; "
+	  "Cast t > y to=1; out y",
+	  "1 0" },
+	{ "in x 2; w o = 1; Sub x o > d; Log d > l; "
+	  "IsInf l > t detect_positive=0 detect_negative=0; Cast t > y to=1; out y",
+	  "0 0" },
+	{ "in x 4; Shrink x > y lambd=2.5 bias=1.0; out y", "0 0 2 3" },
+	{ "in x 4; Neg x > n; Shrink n > y lambd=2.5 bias=1.0; out y", "0 0 -2 -3" },
+	{ "in x 1 2 2; Hardmax x > y axis=1; out y", "0 0 1 1" },
+	{ "in x 1 2 2; Hardmax x > y; out y", "0 1 0 1" },
+	{ "opset 12; in x 2 2 2; Hardmax x > y; out y", "0 0 0 1 0 0 0 1" },
+	{ "in x 1 3; w z = 0; Mul x z > t; Hardmax t > y; out y", "1 0 0" },
+	{ "in x 1 3 1; LRN x > y size=3 alpha=3.0 beta=1.0; out y", "0.166667 0.133333 0.214286" },
+	{ "in x 1 3 1; LRN x > y size=2 alpha=2.0 beta=1.0; out y", "0.166667 0.142857 0.3" },
+	{ "in x 1 2 2 1; LRN x > y size=1 alpha=1.0 beta=1.0 bias=0.5; out y",
+	  "0.666667 0.444444 0.315789 0.242424" },
+	{ "in x 1 1 1 2; MeanVarianceNormalization x > y; out y", "-1 1" },
+	{ "in x 2 2; MeanVarianceNormalization x > y axes=[0]; out y", "-1 -1 1 1" },
+	{ "in x 2 2; w g 2 = 1 1; LayerNormalization x g > y m i; out y", "-1 1 -1 1" },
+	{ "in x 2 2; w g 2 = 1 1; LayerNormalization x g > y m i; out m", "1.5 3.5" },
+	{ "in x 2 2; w g 2 = 1 1; LayerNormalization x g > y m i epsilon=0.0; out i", "2 2" },
+	{ "in x 2 2; w g 2 2 = 1 1 1 1; LayerNormalization x g > y - i axis=0 epsilon=1.0; out i",
+	  "0.666667" },
+	{ "opset 12; in x 2; Dropout x > y m; Cast m > z to=1; out z", "1 1" },
+	{ "opset 7; in x 2; Dropout x > y m; Add y m > z; out z", "2 3" },
 };
 
 /* Runs `model` with 1, 2, 3.. in its input; the first output. */
@@ -191,6 +228,17 @@ static const struct {
 	{ "opset 0; in x 2; Relu x > y; out y", PSG_FORMAT, "names no opset" },
 	{ "opset -1; in x 2; Relu x > y; out y", PSG_UNSUPPORTED, "opset -1; 1 to 17 are read" },
 	{ "opset 18; in x 2; Relu x > y; out y", PSG_UNSUPPORTED, "opset 18; 1 to 17 are read" },
+	/* composed ones */
+	{ "in x 2; Xor x > y; out y", PSG_FORMAT, "1 inputs of data, 2 is right" },
+	{ "in x 2; Xor x - > y; out y", PSG_FORMAT, "1 inputs of data, 2 is right" },
+	{ "in x 2; Xor - x > y; out y", PSG_FORMAT, "2 inputs of data, 2 is right" },
+	{ "in x 2; IsNaN x x > y; out y", PSG_FORMAT, "2 inputs of data, 1 is right" },
+	{ "in x 1 3 1; LRN x > y; out y", PSG_FORMAT, "'size' is not positive" },
+	{ "in x 1 3; LRN x > y size=1; out y", PSG_FORMAT, "2 dimensions, at least 3" },
+	{ "in x 2; Hardmax x > y axis=1; out y", PSG_FORMAT, "axis 1" },
+	{ "in x 2; w g 2 = 1 1; LayerNormalization x g > y m axis=1; out m", PSG_FORMAT, "axis 1" },
+	{ "in x 2 2; MeanVarianceNormalization x > y; out y", PSG_FORMAT, "axis 2" },
+	{ "in x 2; Dropout x > y m z; out y", PSG_UNSUPPORTED, "3 outputs" },
 	/* attributes that contradict each other, the weights or the input */
 	{ "in x 1 1 4; w k 1 1 2 = 1 1; Conv x k > y kernel_shape=[3]; out y", PSG_FORMAT,
 	  "kernel_shape says 3 for spatial dimension 0, the weights are [1,1,2]" },

@@ -318,12 +318,12 @@ static psg_status add_node(struct builder *b, const Onnx__NodeProto *proto)
 	if (status == PSG_OK)
 		status = add_values(b, proto->output, proto->n_output, PSG_MAX_OUTPUTS, node.out,
 				    &node.n_out, b->error);
-	if (status == PSG_OK)
-		status = psgi_onnx_operator(proto, b->opset, b->graph, &node, b->error);
 	for (size_t i = 0; status == PSG_OK && i < node.n_out; i++) {
 		if (node.out[i] >= 0)
 			status = mark_made(b, node.out[i]);
 	}
+	if (status == PSG_OK)
+		status = psgi_onnx_operator(proto, b->opset, b->graph, &node, b->error);
 	if (status != PSG_OK)
 		return in_node(proto, status, b->error);
 	node.name = strdup(psgi_onnx_node_name(proto));
@@ -371,6 +371,11 @@ static psg_status add_nodes(struct builder *b)
 								 : add_node(b, proto);
 		if (status != PSG_OK)
 			return status;
+		/* Some operators of the file are several of ours. */
+		if (b->graph->n_nodes > MAX_NODES)
+			return psgi_fail(b->error, PSG_UNSUPPORTED,
+					 "over %d operators, of %zu nodes", MAX_NODES,
+					 b->proto->n_node);
 	}
 	return PSG_OK;
 }

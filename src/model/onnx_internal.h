@@ -71,6 +71,17 @@ size_t psgi_attr_ints32(psgi_reader *r, const char *name, int32_t *values, size_
 /* --- operators that become several nodes (onnx_compose.c) --- */
 void psgi_read_line_up(psgi_reader *r);
 void psgi_read_prelu_channels(psgi_reader *r);
+void psgi_read_xor(psgi_reader *r);
+void psgi_read_is_nan(psgi_reader *r);
+void psgi_read_is_inf(psgi_reader *r);
+void psgi_read_shrink(psgi_reader *r);
+void psgi_read_hardmax(psgi_reader *r);
+void psgi_read_mean_variance(psgi_reader *r);
+void psgi_read_lrn(psgi_reader *r);
+
+/* These make a node's outputs after the first, and leave it the first. */
+void psgi_read_dropout_mask(psgi_reader *r);
+void psgi_read_layer_norm_moments(psgi_reader *r); /* params.norm is set */
 
 /* --- bind functions (onnx_bind.c): parameters given as inputs --- */
 psg_status psgi_bind_clip(psgi_node *, psg_tensor *const *, const psg_shape *, psg_error *);

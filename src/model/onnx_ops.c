@@ -253,9 +253,16 @@ static void norm_first(psgi_reader *r)
 	require_test(r);
 }
 
+static void layer_norm(psgi_reader *r)
+{
+	norm(r);
+	psgi_read_layer_norm_moments(r);
+}
+
 static void dropout_first(psgi_reader *r)
 {
 	require_test(r);
+	psgi_read_dropout_mask(r);
 }
 
 static void softmax_flat(psgi_reader *r)
@@ -569,6 +576,7 @@ static void dropout(psgi_reader *r)
 {
 	if (r->opset >= 12)
 		params(r, 0x6, psgi_bind_dropout);
+	psgi_read_dropout_mask(r);
 }
 
 /* --- the table --- */
@@ -604,6 +612,7 @@ static const struct {
 	{ "Selu", 1, 5, PSG_OP_SELU, selu_first, "alpha gamma" },
 	{ "Selu", 6, 17, PSG_OP_SELU, selu, "alpha gamma" },
 	{ "ThresholdedRelu", 10, 17, PSG_OP_THRESHOLDED_RELU, alpha_one, "alpha" },
+	{ "Shrink", 9, 17, PSG_OP_WHERE, psgi_read_shrink, "bias lambd" },
 	{ "Clip", 1, 10, PSG_OP_CLIP, clip_attr, "min max" },
 	{ "Clip", 11, 17, PSG_OP_CLIP, clip_input, "" },
 	{ "Sigmoid", 1, 17, PSG_OP_SIGMOID, plain, "" },
@@ -662,6 +671,10 @@ static const struct {
 	{ "And", 7, 17, PSG_OP_MUL, plain, "" }, /* of 0 and 1 */
 	{ "Or", 1, 6, PSG_OP_MAX, psgi_read_line_up, "broadcast axis" },
 	{ "Or", 7, 17, PSG_OP_MAX, plain, "" },
+	{ "Xor", 1, 6, PSG_OP_NOT, psgi_read_xor, "broadcast axis" },
+	{ "Xor", 7, 17, PSG_OP_NOT, psgi_read_xor, "" },
+	{ "IsNaN", 9, 17, PSG_OP_NOT, psgi_read_is_nan, "" },
+	{ "IsInf", 10, 17, PSG_OP_EQUAL, psgi_read_is_inf, "detect_negative detect_positive" },
 	{ "Not", 1, 17, PSG_OP_NOT, plain, "" },
 	{ "Where", 9, 17, PSG_OP_WHERE, plain, "" },
 	{ "ReduceSum", 1, 12, PSG_OP_REDUCE_SUM, read_reduce, "axes keepdims" },
@@ -682,7 +695,10 @@ static const struct {
 	{ "BatchNormalization", 7, 17, PSG_OP_BATCH_NORM, norm,
 	  "epsilon momentum spatial training_mode" },
 	{ "InstanceNormalization", 1, 17, PSG_OP_INSTANCE_NORM, norm, "epsilon" },
-	{ "LayerNormalization", 17, 17, PSG_OP_LAYER_NORM, norm, "axis epsilon stash_type" },
+	{ "LayerNormalization", 17, 17, PSG_OP_LAYER_NORM, layer_norm, "axis epsilon stash_type" },
+	{ "MeanVarianceNormalization", 9, 17, PSG_OP_DIV, psgi_read_mean_variance, "axes" },
+	{ "LRN", 1, 17, PSG_OP_DIV, psgi_read_lrn, "alpha beta bias size" },
+	{ "Hardmax", 1, 17, PSG_OP_CAST, psgi_read_hardmax, "axis" },
 	{ "Softmax", 1, 12, PSG_OP_SOFTMAX, softmax_flat, "axis" },
 	{ "Softmax", 13, 17, PSG_OP_SOFTMAX, softmax, "axis" },
 	{ "LogSoftmax", 1, 12, PSG_OP_LOG_SOFTMAX, softmax_flat, "axis" },
