@@ -45,6 +45,6 @@ check-valgrind:
 	$(call configured_make,valgrind,--without-dnnl CFLAGS='-O1 -g',CK_TIMEOUT_MULTIPLIER=100 CK_FORK=no,LOG_COMPILER="$(VALGRIND)")
 
 clean-local:
-	rm -rf asan tsan valgrind installcheck pages lint-tidy.log
+	rm -rf asan bench tsan valgrind installcheck pages lint-tidy.log
 
 .PHONY: lint check-asan check-tsan check-valgrind
