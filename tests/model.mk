@@ -35,6 +35,12 @@ TESTS += tests/test_onnx_opsets
 tests_test_onnx_opsets_SOURCES = tests/test_onnx_opsets.c tests/onnx_text.c tests/onnx_text.h
 tests_test_onnx_opsets_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_onnx_opsets_LDADD = $(TEST_MODEL) $(TEST_LIBS)
+
+check_PROGRAMS += tests/test_onnx_limits
+TESTS += tests/test_onnx_limits
+tests_test_onnx_limits_SOURCES = tests/test_onnx_limits.c tests/onnx_text.c tests/onnx_text.h
+tests_test_onnx_limits_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_onnx_limits_LDADD = $(TEST_MODEL) $(TEST_LIBS)
 endif
 
 EXTRA_DIST += tests/make_goldens.cjs tests/golden/cls_48x192.f32 tests/golden/det_64x64.f32 \

@@ -63,6 +63,8 @@ typedef struct psgi_graph {
 	psgi_op_count *counts; /* sorted by name */
 	size_t n_counts;
 	size_t file_nodes;  /* nodes in the file, constants included */
+	int64_t fold_room;  /* elements that passes may still add as constants */
+	int64_t fold_work;  /* multiply-adds and elements that folding may still cost */
 	int64_t parameters; /* float elements of weights in the file */
 } psgi_graph;
 

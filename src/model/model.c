@@ -117,12 +117,20 @@ static psg_status check_fixed(const psg_model *model, psg_error *error)
 	return status == PSG_INVALID ? PSG_FORMAT : status;
 }
 
+/* Operators left when constants are folded (chosen: forty times the largest model here).  Planning
+ * compares nodes with each other. */
+#define MAX_OPERATORS 16384
+
 static psg_status run_passes(psgi_graph *graph, psg_error *error)
 {
 	psg_status status = psgi_pass_fold(graph, error);
 
 	if (status == PSG_OK)
 		status = psgi_graph_sweep(graph, error);
+	if (status == PSG_OK && graph->n_nodes > MAX_OPERATORS)
+		status = psgi_fail(error, PSG_UNSUPPORTED,
+				   "%zu operators after folding constants, at most %d are planned",
+				   graph->n_nodes, MAX_OPERATORS);
 	if (status == PSG_OK)
 		status = psgi_pass_patterns(graph, error);
 	if (status == PSG_OK)

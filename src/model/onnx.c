@@ -456,6 +456,28 @@ static psg_status count_operators(struct builder *b)
 
 /* --- the whole --- */
 
+/*
+ * A short file can ask for constants of any size and any work in making them (a product of two
+ * ConstantOfShape).  What goes beyond these is left for the run, which can be stopped and whose
+ * cost can be asked for (chosen: some constants made of nothing, in well below a second, and
+ * several copies of the weights, as transposed or with a BatchNorm in them).
+ */
+#define FREE_ELEMENTS (INT64_C(1) << 22)
+#define COPIES 4
+#define FREE_WORK (INT64_C(1) << 28)
+
+static void allow_folding(psgi_graph *graph)
+{
+	int64_t elements = 0;
+
+	for (size_t i = 0; i < graph->n_values; i++) {
+		if (graph->values[i].constant != NULL)
+			elements += psg_shape_elements(psg_tensor_shape(graph->values[i].constant));
+	}
+	graph->fold_room = FREE_ELEMENTS + COPIES * elements;
+	graph->fold_work = FREE_WORK + 4 * COPIES * elements;
+}
+
 static psg_status find_opset(const Onnx__ModelProto *model, int64_t *opset, psg_error *error)
 {
 	*opset = 0;
@@ -502,6 +524,7 @@ static psg_status build(const Onnx__ModelProto *model, psgi_graph *graph, psg_er
 		status = psgi_graph_sort(graph, error);
 	if (status == PSG_OK)
 		status = count_operators(&b);
+	allow_folding(graph);
 	free_names(b.names);
 	free(b.made);
 	return status;

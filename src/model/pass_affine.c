@@ -61,17 +61,16 @@ static void match_scalar(psgi_editor *e, psgi_node *node)
 }
 
 /* An affine of an affine is one. */
-static bool merge_affine(psgi_editor *e, psgi_node *node)
+static void merge_affine(psgi_editor *e, psgi_node *node)
 {
 	psgi_node *inner = psgi_made_solely_by(e, node->in[0], PSG_OP_AFFINE);
 
 	if (inner == NULL)
-		return false;
+		return;
 	node->params.unary.beta += node->params.unary.alpha * inner->params.unary.beta;
 	node->params.unary.alpha *= inner->params.unary.alpha;
 	node->in[0] = inner->in[0];
 	inner->dead = true;
-	return true;
 }
 
 /* --- per-channel scale and shift go into the weights --- */
@@ -187,18 +186,22 @@ static psg_status fold_into(psgi_editor *e, psgi_node *node, psgi_node *conv,
 			    psg_error *error)
 {
 	int32_t weights, bias, old = conv->n_in > 2 ? conv->in[2] : -1;
-	psg_status status = scaled_weights(e->graph, conv->in[1], c, scale, &weights, error);
+	psg_status status;
 
+	if (!psgi_take_room(e->graph, (c->outer * c->inner + 1) * c->count))
+		return PSG_OK;
+	status = scaled_weights(e->graph, conv->in[1], c, scale, &weights, error);
 	if (status == PSG_OK)
 		status = shifted_bias(e->graph, old, c->count, scale, shift, &bias, error);
 	if (status != PSG_OK)
 		return status;
+	psgi_drop_constant(e, conv->in[1]);
+	if (old >= 0)
+		psgi_drop_constant(e, old);
 	conv->in[1] = weights;
 	conv->in[2] = bias;
 	conv->n_in = 3;
-	conv->out[0] = node->out[0];
-	node->dead = true;
-	e->changed = true;
+	psgi_take_over(e, conv, node);
 	return PSG_OK;
 }
 
@@ -296,31 +299,9 @@ static void match_linear_bias(psgi_editor *e, psgi_node *node)
 			continue;
 		product->in[2] = node->in[1 - i];
 		product->n_in = 3;
-		product->out[0] = node->out[0];
-		node->dead = true;
-		e->changed = true;
+		psgi_take_over(e, product, node);
 		return;
 	}
-}
-
-static psg_status affine_round(psgi_editor *e, psg_error *error)
-{
-	psg_status status = PSG_OK;
-
-	for (size_t i = 0; i < e->graph->n_nodes && status == PSG_OK && !e->changed; i++) {
-		psgi_node *node = &e->graph->nodes[i];
-
-		if (node->dead)
-			continue;
-		if (node->kind == PSG_OP_AFFINE && merge_affine(e, node))
-			e->changed = true;
-		else if (node->kind == PSG_OP_BATCH_NORM || node->kind == PSG_OP_AFFINE ||
-			 node->kind == PSG_OP_ADD)
-			status = fold_linear(e, node, error);
-		if (status == PSG_OK && !e->changed && !node->dead && node->kind == PSG_OP_ADD)
-			match_linear_bias(e, node);
-	}
-	return status;
 }
 
 psg_status psgi_pass_affine(psgi_graph *graph, psg_error *error)
@@ -332,12 +313,19 @@ psg_status psgi_pass_affine(psgi_graph *graph, psg_error *error)
 		if (!graph->nodes[i].dead)
 			match_scalar(&editor, &graph->nodes[i]);
 	}
-	while (status == PSG_OK) {
-		status = psgi_editor_refresh(&editor, error);
-		if (status == PSG_OK)
-			status = affine_round(&editor, error);
-		if (!editor.changed)
-			break;
+	/* Each folds into what comes before it, so that once through is enough. */
+	for (size_t i = 0; status == PSG_OK && i < graph->n_nodes; i++) {
+		psgi_node *node = &graph->nodes[i];
+
+		if (node->dead)
+			continue;
+		if (node->kind == PSG_OP_AFFINE)
+			merge_affine(&editor, node);
+		if (node->kind == PSG_OP_BATCH_NORM || node->kind == PSG_OP_AFFINE ||
+		    node->kind == PSG_OP_ADD)
+			status = fold_linear(&editor, node, error);
+		if (status == PSG_OK && !node->dead && node->kind == PSG_OP_ADD)
+			match_linear_bias(&editor, node);
 	}
 	psgi_editor_close(&editor);
 	return status == PSG_OK ? psgi_graph_sweep(graph, error) : status;

@@ -183,6 +183,8 @@ psg_status psgi_pass_shuffle(psgi_flow *flow, psg_error *error)
 	psg_status status = PSG_OK;
 
 	for (size_t i = 0; i < flow->n_nodes && status == PSG_OK; i++) {
+		if (flow->nodes[i].dead || flow->nodes[i].kind != PSG_OP_CONV_TRANSPOSE)
+			continue;
 		status = shuffle_one(flow, i, error);
 		psgi_flow_sweep(flow);
 	}

@@ -9,22 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A folded value may not grow beyond this (chosen): a file could ask for a huge constant. */
-#define MAX_FOLDED_ELEMENTS (INT64_C(1) << 24)
-
-psg_status psgi_editor_refresh(psgi_editor *editor, psg_error *error)
+psg_status psgi_editor_open(psgi_editor *editor, psgi_graph *graph, psg_error *error)
 {
-	const psgi_graph *graph = editor->graph;
-	size_t n = graph->n_values == 0 ? 1 : graph->n_values;
+	size_t n = graph->n_values;
 
-	free(editor->of.producer);
-	free(editor->of.uses);
-	editor->of.producer = malloc(n * sizeof(int32_t));
-	editor->of.uses = calloc(n, sizeof(int32_t));
-	editor->changed = false;
+	*editor = (psgi_editor){ .graph = graph, .of.n = n };
+	editor->of.producer = malloc((n + 1) * sizeof(int32_t));
+	editor->of.uses = calloc(n + 1, sizeof(int32_t));
 	if (editor->of.producer == NULL || editor->of.uses == NULL)
 		return psgi_fail(error, PSG_NOMEM, "no memory for a pass over the model");
-	memset(editor->of.producer, 0xff, n * sizeof(int32_t));
+	memset(editor->of.producer, 0xff, (n + 1) * sizeof(int32_t));
 	for (size_t i = 0; i < graph->n_nodes; i++) {
 		const psgi_node *node = &graph->nodes[i];
 
@@ -44,12 +38,6 @@ psg_status psgi_editor_refresh(psgi_editor *editor, psg_error *error)
 	return PSG_OK;
 }
 
-psg_status psgi_editor_open(psgi_editor *editor, psgi_graph *graph, psg_error *error)
-{
-	*editor = (psgi_editor){ .graph = graph };
-	return psgi_editor_refresh(editor, error);
-}
-
 void psgi_editor_close(psgi_editor *editor)
 {
 	free(editor->of.producer);
@@ -61,7 +49,7 @@ psgi_node *psgi_made_by(const psgi_editor *editor, int32_t value, psg_op_kind ki
 {
 	psgi_node *node;
 
-	if (value < 0 || (size_t)value >= editor->graph->n_values || editor->of.producer[value] < 0)
+	if (value < 0 || (size_t)value >= editor->of.n || editor->of.producer[value] < 0)
 		return NULL;
 	node = &editor->graph->nodes[editor->of.producer[value]];
 	return !node->dead && node->kind == kind ? node : NULL;
@@ -72,6 +60,25 @@ psgi_node *psgi_made_solely_by(const psgi_editor *editor, int32_t value, psg_op_
 	psgi_node *node = psgi_made_by(editor, value, kind);
 
 	return node != NULL && editor->of.uses[value] == 1 ? node : NULL;
+}
+
+void psgi_take_over(psgi_editor *editor, psgi_node *maker, psgi_node *node)
+{
+	editor->of.producer[maker->out[0]] = -1;
+	editor->of.uses[maker->out[0]] = 0;
+	maker->out[0] = node->out[0];
+	editor->of.producer[maker->out[0]] = (int32_t)(maker - editor->graph->nodes);
+	node->dead = true;
+}
+
+void psgi_drop_constant(psgi_editor *editor, int32_t value)
+{
+	psgi_value *constant = &editor->graph->values[value];
+
+	if ((size_t)value < editor->of.n && --editor->of.uses[value] > 0)
+		return;
+	psg_tensor_unref(constant->constant);
+	constant->constant = NULL;
 }
 
 bool psgi_scalar(const psgi_graph *graph, int32_t value, float *scalar, int32_t *rank)
@@ -112,6 +119,31 @@ void psgi_become_unary(psgi_node *node, psg_op_kind kind, int32_t in, float alph
 	node->n_in = 1;
 }
 
+bool psgi_take_room(psgi_graph *graph, int64_t elements)
+{
+	if (elements > graph->fold_room)
+		return false;
+	graph->fold_room -= elements;
+	return true;
+}
+
+/* Is the result small and cheap enough to be made now? */
+static bool may_fold(psgi_graph *graph, const psg_op *op, const psg_shape *out, size_t n_out)
+{
+	int64_t elements = 0, work;
+	psg_cost cost;
+
+	for (size_t i = 0; i < n_out; i++)
+		elements += psg_shape_elements(&out[i]);
+	if (psg_op_cost(op, &cost, NULL) != PSG_OK)
+		return false;
+	work = cost.macs + cost.bytes / (int64_t)sizeof(float);
+	if (work > graph->fold_work || !psgi_take_room(graph, elements))
+		return false;
+	graph->fold_work -= work;
+	return true;
+}
+
 /* Binds and runs one node whose inputs are all constant. */
 static psg_status fold_node(psgi_graph *graph, psgi_node *node, psg_error *error)
 {
@@ -145,10 +177,8 @@ static psg_status fold_node(psgi_graph *graph, psgi_node *node, psg_error *error
 	status = psg_op_infer(&op, out_shape, out_dtype, &n_out, error);
 	if (status != PSG_OK)
 		return status;
-	for (size_t i = 0; i < n_out; i++) {
-		if (psg_shape_elements(&out_shape[i]) > MAX_FOLDED_ELEMENTS)
-			return PSG_OK;
-	}
+	if (!may_fold(graph, &op, out_shape, n_out))
+		return PSG_OK;
 	status = psgi_reference_run(&op, out, node->n_out, error);
 	if (status != PSG_OK)
 		return status;

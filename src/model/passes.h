@@ -10,8 +10,9 @@
 
 #include "model/graph.h"
 
-/* Who makes and who uses each value; valid until the graph changes. */
+/* Who makes and who uses each value; a pass that changes this keeps it true. */
 typedef struct psgi_uses {
+	size_t n;          /* values that there were; later ones are constants */
 	int32_t *producer; /* node, or -1 */
 	int32_t *uses;     /* by nodes and graph outputs */
 } psgi_uses;
@@ -19,7 +20,6 @@ typedef struct psgi_uses {
 typedef struct psgi_editor {
 	psgi_graph *graph;
 	psgi_uses of;
-	bool changed;
 } psgi_editor;
 
 /* Evaluates nodes whose inputs are all constant. */
@@ -36,11 +36,17 @@ psg_status psgi_graph_sweep(psgi_graph *graph, psg_error *error);
 
 /* --- shared by the passes --- */
 
+/* Takes room for new constants from what the file's size allows; false: there is not so much. */
+bool psgi_take_room(psgi_graph *graph, int64_t elements);
+
 psg_status psgi_editor_open(psgi_editor *editor, psgi_graph *graph, psg_error *error);
 void psgi_editor_close(psgi_editor *editor);
 
-/* Makes producers and uses true again after a change. */
-psg_status psgi_editor_refresh(psgi_editor *editor, psg_error *error);
+/* `maker`, which alone uses what `node` reads, makes what `node` did; `node` is dead. */
+void psgi_take_over(psgi_editor *editor, psgi_node *maker, psgi_node *node);
+
+/* One use of a constant less; it is freed with the last. */
+void psgi_drop_constant(psgi_editor *editor, int32_t value);
 
 /* The live node of this kind that makes `value`, or NULL. */
 psgi_node *psgi_made_by(const psgi_editor *editor, int32_t value, psg_op_kind kind);

@@ -191,7 +191,7 @@ static psg_status lower_rename(psgi_plan *plan, const psgi_fnode *node, psg_erro
 	if (index < 0)
 		return no_memory(error);
 	plan->values[index].home = PSGI_HOME_ALIAS;
-	plan->values[index].root = from;
+	plan->values[index].root = root_of(plan, from);
 	return PSG_OK;
 }
 

@@ -12,6 +12,15 @@
 /* Values above this many elements are not evaluated while planning (chosen: shapes are tiny). */
 #define MAX_HOST_ELEMENTS 65536
 
+/* Nor when all of one plan's together have more elements than this, or take more multiply-adds and
+ * elements read and written (chosen: some milliseconds). */
+#define ALL_HOST_ELEMENTS (INT64_C(1) << 20)
+#define ALL_HOST_WORK (INT64_C(1) << 24)
+
+struct host {
+	int64_t elements, work; /* what is left */
+};
+
 static psg_status no_memory(psg_error *error)
 {
 	return psgi_fail(error, PSG_NOMEM, "no memory for a plan");
@@ -113,16 +122,28 @@ static psg_status evaluate(psgi_flow *flow, const psgi_fnode *node, psgi_call *c
 	return PSG_OK;
 }
 
-static bool small(const psgi_call *call)
+/* Is there room and time for evaluating the call?  Takes both. */
+static bool small(const psgi_call *call, struct host *host)
 {
+	int64_t elements = 0, work;
+	psg_cost cost = { 0, 0 };
+
 	for (size_t i = 0; i < call->n_out; i++) {
 		if (psg_shape_elements(&call->out[i].shape) > MAX_HOST_ELEMENTS)
 			return false;
+		elements += psg_shape_elements(&call->out[i].shape);
 	}
+	psgi_rule_of(call->kind)->cost(call, &cost);
+	work = cost.macs + cost.bytes / (int64_t)sizeof(float);
+	if (elements > host->elements || work > host->work)
+		return false;
+	host->elements -= elements;
+	host->work -= work;
 	return true;
 }
 
-static psg_status specialise_node(psgi_flow *flow, const psgi_node *source, psg_error *error)
+static psg_status specialise_node(psgi_flow *flow, const psgi_node *source, struct host *host,
+				  psg_error *error)
 {
 	psgi_fnode node = { .n_out = source->n_out };
 	psgi_call call;
@@ -142,7 +163,7 @@ static psg_status specialise_node(psgi_flow *flow, const psgi_node *source, psg_
 		}
 	}
 	if (node.kind == PSG_OP_SHAPE || node.kind == PSG_OP_SIZE ||
-	    (all_known(flow, &node) && small(&call)))
+	    (all_known(flow, &node) && small(&call, host)))
 		return evaluate(flow, &node, &call, error);
 	return psgi_flow_add_node(flow, &node) < 0 ? no_memory(error) : PSG_OK;
 }
@@ -164,6 +185,7 @@ static psg_status check_input(const psg_port *port, const psg_shape *shape, psg_
 psg_status psgi_specialise(const psgi_graph *graph, const psg_shape *shapes,
 			   psg_tensor *const *known, psgi_flow *flow, psg_error *error)
 {
+	struct host host = { ALL_HOST_ELEMENTS, ALL_HOST_WORK };
 	psg_status status = PSG_OK;
 
 	*flow = (psgi_flow){ .graph = graph, .inputs = graph->inputs, .outputs = graph->outputs };
@@ -189,7 +211,7 @@ psg_status psgi_specialise(const psgi_graph *graph, const psg_shape *shapes,
 			value->constant = psg_tensor_ref(known[i]);
 	}
 	for (size_t i = 0; i < graph->n_nodes && status == PSG_OK; i++) {
-		status = specialise_node(flow, &graph->nodes[i], error);
+		status = specialise_node(flow, &graph->nodes[i], &host, error);
 		if (status != PSG_OK)
 			psgi_error_prefix(error, "node '%.80s' (%s)", graph->nodes[i].name,
 					  graph->nodes[i].op_type);
