@@ -1,4 +1,26 @@
 # tests of the cli room
 
-dist_check_SCRIPTS += tests/test_cli_bench.sh tests/test_cli_model.sh
-TESTS += tests/test_cli_bench.sh tests/test_cli_model.sh
+dist_check_SCRIPTS += tests/test_cli.sh tests/test_cli_bench.sh tests/test_cli_model.sh \
+	tests/test_cli_ocr.sh
+TESTS += tests/test_cli.sh tests/test_cli_bench.sh tests/test_cli_model.sh tests/test_cli_ocr.sh
+EXTRA_DIST += tests/cli_expect.sh
+
+# The programs that the scripts need: the files they read, and a judge of JSON.
+check_PROGRAMS += tests/cli_files
+tests_cli_files_SOURCES = tests/cli_files.c tests/page_font.c tests/page_font.h
+tests_cli_files_CPPFLAGS = $(AM_CPPFLAGS)
+if HAVE_LEPT
+if HAVE_PNG
+if HAVE_JPEG
+tests_cli_files_SOURCES += tests/image_samples.c tests/image_samples.h
+tests_cli_files_CPPFLAGS += -DT_SAMPLES $(LEPT_CFLAGS) $(JPEG_CFLAGS)
+tests_cli_files_LDADD = $(LEPT_LIBS) $(JPEG_LIBS)
+endif
+endif
+endif
+if HAVE_JANSSON
+check_PROGRAMS += tests/json_pages
+tests_json_pages_SOURCES = tests/json_pages.c
+tests_json_pages_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+tests_json_pages_LDADD = $(JANSSON_LIBS)
+endif

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,7 +37,7 @@ static void on_signal(int number)
 	errno = saved;
 }
 
-/* Without SA_RESTART, so that reading a slow file ends too. */
+/* Without SA_RESTART, so that opening a pipe that nobody writes to ends too. */
 static void set_handlers(void)
 {
 	struct sigaction ours = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
@@ -66,20 +67,42 @@ void cli_events_wake(psg_future *future, void *ended)
 	write_byte();
 }
 
-bool cli_events_wait(const atomic_bool *ended)
+/* Waits for bytes and takes them.  Whatever they told is in the state, which was set before. */
+static void take_bytes(void)
 {
 	char bytes[256];
+	ssize_t got = read(ends[0], bytes, sizeof(bytes));
 
+	(void)got; /* interrupted or not */
+}
+
+bool cli_events_wait(const atomic_bool *ended)
+{
 	while (!atomic_load(ended)) {
-		ssize_t got;
-
 		if (caught != 0)
 			return false;
-		/* Interrupted or not: the state decides, not the bytes. */
-		got = read(ends[0], bytes, sizeof(bytes));
-		(void)got;
+		take_bytes();
 	}
 	return caught == 0;
+}
+
+/* A signal between a look at `caught` and a read of the file would be slept over; a byte is not. */
+bool cli_events_readable(int fd)
+{
+	struct pollfd waits[2] = { { .fd = fd, .events = POLLIN },
+				   { .fd = ends[0], .events = POLLIN } };
+
+	if (ends[0] < 0)
+		return true;
+	while (caught == 0) {
+		if (poll(waits, 2, -1) < 0)
+			continue;
+		if (waits[1].revents != 0)
+			take_bytes();
+		else if (waits[0].revents != 0)
+			return true;
+	}
+	return false;
 }
 
 int cli_events_signal(void)

@@ -24,6 +24,10 @@ void cli_events_wake(psg_future *future, void *ended);
 /* Waits until it is true; false: a signal came first.  The future is done soon after. */
 bool cli_events_wait(const atomic_bool *ended);
 
+/* Waits until there is something to read; false: a signal came first.  True before
+ * cli_events_open, when a signal still ends the program. */
+bool cli_events_readable(int fd);
+
 /* The signal that came; 0: none. */
 int cli_events_signal(void);
 

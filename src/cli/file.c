@@ -4,6 +4,8 @@
 
 #include "cli/file.h"
 
+#include "cli/events.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -56,6 +58,8 @@ static psg_status read_all(int fd, size_t room, unsigned char **data, size_t *si
 				return cli_fail(error, PSG_NOMEM, "no memory for %zu bytes", room);
 			*data = more;
 		}
+		if (!cli_events_readable(fd))
+			return refuse(EINTR, error);
 		got = read(fd, more + *size, room - *size);
 		if (got < 0)
 			return refuse(errno, error);
