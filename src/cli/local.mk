@@ -9,4 +9,5 @@ pagesift_gpu_SOURCES = src/cli/bench.c src/cli/bench.h src/cli/bench_cpu.c src/c
 	src/cli/workers.c src/cli/workers.h
 pagesift_gpu_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 pagesift_gpu_LDADD = libpagesift-gpu.la $(JANSSON_LIBS)
-dist_man_MANS += docs/man/pagesift-gpu-bench.1 docs/man/pagesift-gpu-model.1
+dist_man_MANS += docs/man/pagesift-gpu.1 docs/man/pagesift-gpu-bench.1 \
+	docs/man/pagesift-gpu-model.1 docs/man/pagesift-gpu-ocr.1

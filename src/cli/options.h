@@ -51,7 +51,7 @@ typedef struct cli_usage {
 #define CLI_OPTION_DEVICE(type, member)                                                            \
 	{                                                                                          \
 		.name = "device", .value = "DEVICE",                                               \
-		.help = "auto (default), cpu, cpu:CORES, reference, cuda or cuda:N",               \
+		.help = "auto (default), cpu, auto:CORES, cpu:CORES, reference, cuda or cuda:N",   \
 		.field = offsetof(type, member), .parse = cli_parse_text                           \
 	}
 #define CLI_OPTION_MODELS(type, member)                                                            \

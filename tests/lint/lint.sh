@@ -22,7 +22,6 @@ scripts=$(find bootstrap .ci tests examples -type f 2>/dev/null | while read -r 
 	'#!'*sh) printf '%s\n' "$file" ;;
 	esac
 done)
-manuals=$(find src man docs -name '*.[1-8]' 2>/dev/null | LC_ALL=C sort)
 jobs=$(nproc 2>/dev/null || echo 1)
 
 # check NAME TOOL COMMAND...
@@ -72,7 +71,8 @@ cpp_check() {
 
 shell() { printf '%s\n' "$scripts" | xargs shellcheck; }
 
-manual() { [ -z "$manuals" ] || printf '%s\n' "$manuals" | xargs mandoc -Tlint -W style; }
+# In their folder, where mandoc finds the pages that name each other.
+manual() (cd docs/man && mandoc -Tlint -W style ./*.[1-8])
 
 # Files that say what they are allowed to be used for, and no leftovers.
 spdx() {
