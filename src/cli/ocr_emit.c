@@ -60,11 +60,9 @@ static void broken(cli_ocr_output *output)
 /* At once, so that who reads the pages gets each when it is done.  Frees the text. */
 static void write_text(cli_ocr_output *output, char *text)
 {
-	if (output->broken || text == NULL)
-		return;
 	if (isatty(fileno(output->file)))
 		cli_progress_clear();
-	if (fputs(text, output->file) < 0 || fflush(output->file) != 0)
+	if (!output->broken && (fputs(text, output->file) < 0 || fflush(output->file) != 0))
 		broken(output);
 	free(text);
 }
