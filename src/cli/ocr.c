@@ -33,10 +33,8 @@ static const cli_option options[] = {
 	{ 'p', "pages", "LIST",
 	  "read only these pages of each file, as 0,2-5,7-; the first page is 0, as in the output",
 	  FIELD(pages), .parse = cli_parse_pages },
-	{ 'j', "jobs", "N",
-	  "pages read side by side, which share the cores; default: one a core, and all cores for "
-	  "a single page",
-	  FIELD(jobs), .parse = cli_parse_int, .least = 1, .most = CLI_MAX_WORKERS },
+	{ 'j', "jobs", "N", "workers, which share the cores; default: one a core", FIELD(jobs),
+	  .parse = cli_parse_int, .least = 1, .most = CLI_MAX_WORKERS },
 	{ 't', "timeout", "SECONDS", "give a page up after this time", FIELD(timeout),
 	  .parse = cli_parse_real, .least = 0.001, .most = 1e6 },
 	CLI_OPTION_DEVICE(cli_ocr_values, device),

@@ -135,17 +135,13 @@ static bool make_window(struct run *run, size_t room)
 
 /* --- the engine --- */
 
-/* How many pages are read side by side, when the first file has `pages` to be read. */
-static size_t count_workers(const cli_ocr_values *values, int32_t pages)
+/*
+ * One a core: a page's lines are read by all workers, so that a single page is ready as soon as
+ * with one worker that has all cores, and many pages sooner (docs/measurements.md).
+ */
+static size_t count_workers(const cli_ocr_values *values)
 {
-	size_t cores = (size_t)cli_device_cores(values->device);
-	size_t wanted = values->jobs > 0 ? (size_t)values->jobs : cores;
-	size_t most = (size_t)pages;
-
-	/* Of the others only that each has at least one; who names a number knows better. */
-	if (values->n_names > 1)
-		most = values->jobs > 0 ? SIZE_MAX : most + values->n_names - 1;
-	return wanted < most ? wanted : most;
+	return values->jobs > 0 ? (size_t)values->jobs : (size_t)cli_device_cores(values->device);
 }
 
 static psg_status open_ocr(struct run *run, psg_error *error)
@@ -175,7 +171,7 @@ static void tell_device(const struct run *run)
 }
 
 /* False: it cannot be had; told, and run->stop says how to exit. */
-static bool open_engine(struct run *run, int32_t pages)
+static bool open_engine(struct run *run)
 {
 	psg_error error = PSG_ERROR_INIT;
 
@@ -185,7 +181,7 @@ static bool open_engine(struct run *run, int32_t pages)
 	while (run->n > 0)
 		take_oldest(run);
 	run->stop = CLI_FAILED;
-	if (cli_workers_open(run->values->device, count_workers(run->values, pages), &run->workers,
+	if (cli_workers_open(run->values->device, count_workers(run->values), &run->workers,
 			     &error) != PSG_OK) {
 		if (error.code == PSG_INVALID)
 			run->stop = CLI_USAGE;
@@ -249,7 +245,7 @@ static void read_file(struct run *run, const char *name)
 	run->output->n_expected += (size_t)pages - 1;
 	if (pages > 1)
 		run->output->many = true;
-	if (open_engine(run, pages))
+	if (open_engine(run))
 		submit_pages(run, name, file);
 	release_file(file);
 }
