@@ -33,7 +33,8 @@ const theirs = gather(process.argv.slice(at + 1));
 const runs = [...ours.cases.values()][0].ms.length;
 let differ = 0;
 console.log(`${ours.runtime} beside ${theirs.runtime}; milliseconds, ${runs} runs each\n`);
-console.log('model        input        threads | median: ours   theirs  ratio | least: ours   theirs  ratio');
+console.log('model        input        threads |',
+	'median: ours   theirs  ratio | least: ours   theirs  ratio');
 const keys = [...ours.cases.keys()].sort((a, b) => a.split(' ')[2] - b.split(' ')[2]);
 for (const key of keys) {
 	const a = ours.cases.get(key), b = theirs.cases.get(key);

@@ -4,9 +4,10 @@
 #
 #     PSG_TOP=SOURCES PSG_BUILD=BUILD sh tests/bench/compare.sh [ROUNDS [RUNS]]
 #
-# ROUNDS (4) times in turn, ours and theirs, RUNS (3) runs of each case that count, on one thread and
-# on two: what else the machine does falls on both alike.  Leave it alone all the same; two threads
-# suffer most from others.  Needs node and npm, which fetches onnxruntime-node into BUILD/bench.
+# ROUNDS (4) times in turn, ours and theirs, RUNS (3) runs of each case that count, on one thread
+# and on two: what else the machine does falls on both alike.  Leave it alone all the same; two
+# threads suffer most from others, ours less with OMP_WAIT_POLICY=passive.  Needs node and npm, which
+# fetches onnxruntime-node into BUILD/bench.
 set -eu
 rounds=${1:-4} runs=${2:-3}
 here=$PSG_TOP/tests/bench work=$PSG_BUILD/bench
@@ -14,7 +15,10 @@ models=${PAGESIFT_MODELS:-${XDG_DATA_HOME:-$HOME/.local/share}/pagesift/models}
 NODE_PATH=$(sh "$here/modules.sh" "$work")
 export NODE_PATH
 
-ours() { "$PSG_BUILD/pagesift-gpu" bench cpu --json --models "$models" --threads "$1" --repeat "$runs"; }
+ours() {
+	"$PSG_BUILD/pagesift-gpu" bench cpu --json --models "$models" --threads "$1" \
+		--repeat "$runs"
+}
 theirs() { node "$here/ort_bench.cjs" "$models" "$1" "$runs"; }
 
 rm -f "$work"/ours.*.json "$work"/theirs.*.json

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# usage: modules.sh FOLDER: prints a NODE_PATH with onnxruntime-node, which npm fetches into FOLDER if
-# it is not there.  Its install script would fetch CUDA's libraries; the one for the CPU is in the
-# package.
+# usage: modules.sh FOLDER: prints a NODE_PATH with onnxruntime-node, which npm fetches into FOLDER
+# if it is not there.  Its install script would fetch CUDA's libraries; the one for the CPU is in
+# the package.
 set -eu
 package=onnxruntime-node@1.30.0
 mkdir -p "$1"
