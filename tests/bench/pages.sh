@@ -11,7 +11,8 @@
 #
 #   one page    ours: one worker with all cores, one page at a time: how long a page takes
 #   core a page ours: one worker a core, two pages a core at a time: time through number of pages
-#   command     ours: `pagesift-gpu ocr`, from start to end with loading of the models
+#   command     ours: `pagesift-gpu ocr`, one worker a core, from start to end with its loading of
+#               the models and the first plans
 #   tess 1, all tesseract's command on one core (OMP_THREAD_LIMIT=1) and on all; it finds a page's
 #               direction (--psm 1), and its language is eng or, for Chinese, chi_sim+eng
 #   ref         PSG_REFERENCE names a script that takes PAGE... --models DIR --out DIR --node-path
@@ -29,14 +30,14 @@ cores=$(nproc)
 [ $# -gt 0 ] || set -- latin-serif small-print table chinese-sans mixed turned-180 turned-3 noisy
 mkdir -p "$work/pages"
 command -v tesseract >/dev/null || {
-	echo "tesseract is not there: apt-get install tesseract-ocr tesseract-ocr-eng tesseract-ocr-chi-sim" >&2
+	echo "tesseract is not there: Debian's tesseract-ocr and tesseract-ocr-chi-sim have it" >&2
 	exit 1
 }
 [ -z "${PSG_REFERENCE:-}" ] || NODE_PATH=$(sh "$here/modules.sh" "$work")
 "$PSG_TOP/tests/render_pages.sh" "$PSG_BUILD/tests/render_page" "$PSG_TOP/tests" "$work/pages" "$@"
 
 # middle: the median of the numbers on standard input, one a line.
-middle() { sort -n | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
+middle() { sort -n | awk '{ v[NR] = $1 } END { print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2 }'; }
 
 # timed COMMAND...: its seconds, the middle of `repeat` runs.
 timed() {
