@@ -369,18 +369,19 @@ static bool step(psgi_page *page)
 
 /*
  * `wakes` goes back to 0 only when nothing came in while the page was worked
- * on.  A page that is over leaves it above 0, so that a late canceller, whom
- * psgi_promise_complete waits for, does not post it again.
+ * on.  Else the page goes to the end of the pool's queue: what it waits for may
+ * be the work of a page that is before it there.  A page that is over leaves
+ * `wakes` above 0, so that a late canceller, whom psgi_promise_complete waits
+ * for, does not post it again.
  */
 static void run(psgi_task *task)
 {
 	psgi_page *page = (psgi_page *)(void *)task;
-	uint64_t seen;
+	uint64_t seen = atomic_load_explicit(&page->wakes, memory_order_acquire);
 
-	do {
-		seen = atomic_load_explicit(&page->wakes, memory_order_acquire);
-		page->ended += seen / PSGI_WAKE_JOB;
-		if (step(page))
-			return;
-	} while (atomic_fetch_sub_explicit(&page->wakes, seen, memory_order_acq_rel) != seen);
+	page->ended += seen / PSGI_WAKE_JOB;
+	if (step(page))
+		return;
+	if (atomic_fetch_sub_explicit(&page->wakes, seen, memory_order_acq_rel) != seen)
+		psgi_pool_post(page->ocr->pool, task);
 }

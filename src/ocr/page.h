@@ -4,9 +4,9 @@
  *
  * Whatever happens to a page (a job ended, cancel, a free job slot) wakes it:
  * the wake-up is counted in `wakes`, and the one that finds 0 there posts the
- * page's task to the host pool.  The task works until it has seen all
- * wake-ups, so at any time at most one thread, the page's runner, touches the
- * plain fields, and no thread ever waits for a page.
+ * page's task to the host pool.  The task posts itself again until it has seen
+ * all wake-ups, so at any time at most one thread, the page's runner, touches
+ * the plain fields, and no thread ever waits for a page.
  *
  * A stage is host work, then jobs.  A job's callback stores the output in its
  * slot and wakes the page; what is done with the output is the runner's.
