@@ -272,6 +272,42 @@ START_TEST(close_with_pages)
 }
 END_TEST
 
+/* Submits the next page when one has ended, for as long as it may. */
+static void submit_again(psg_future *future, void *user)
+{
+	psg_job_options options = { .done = submit_again, .user = user };
+	psg_future *next;
+	psg_status status;
+
+	(void)future;
+	status = psg_ocr_submit(user, file.data, file.size, 0, &options, &next, NULL);
+	if (status == PSG_OK)
+		psg_future_release(next);
+	else
+		ck_assert_int_eq(status, PSG_SHUTDOWN);
+}
+
+/* What is told that its page was cancelled may not keep the engine open. */
+START_TEST(close_ends_submitting)
+{
+	psg_ocr *engine = t_engine(&worker, 1, NULL);
+	psg_job_options options = { .done = submit_again, .user = engine };
+	psg_future *futures[4];
+	t_hold hold;
+
+	t_hold_up(&hold, worker);
+	for (int i = 0; i < 4; i++)
+		futures[i] = t_submit(engine, file, &options);
+	psg_ocr_close(engine);
+	for (int i = 0; i < 4; i++) {
+		ck_assert_int_eq(psg_future_poll(futures[i]), PSG_FUTURE_DONE);
+		psg_future_release(futures[i]);
+	}
+	t_let_go(&hold);
+	still_reads();
+}
+END_TEST
+
 /* The child has none of the threads: it is told so, and can leave. */
 START_TEST(forked)
 {
@@ -308,6 +344,7 @@ static Suite *suite(void)
 	tcase_add_test(pages, room_when_told);
 	tcase_add_test(pages, urgent_first);
 	tcase_add_loop_test(pages, close_with_pages, 0, 6);
+	tcase_add_test(pages, close_ends_submitting);
 	tcase_add_test(pages, forked);
 	suite_add_tcase(s, pages);
 	return s;

@@ -56,8 +56,12 @@ PSG_API psg_status psg_ocr_find(const char *models_dir, psg_ocr_file file, char 
 PSG_API psg_status psg_ocr_open(psg_worker *const *workers, size_t n,
 				const psg_ocr_options *options, psg_ocr **out, psg_error *error);
 
-/* Cancels the pages in flight, waits for their running stages and frees the engine.  NULL is
- * allowed. */
+/*
+ * Cancels the pages in flight, waits for their running stages and frees the engine; futures stay
+ * valid until they are released.  When it returns, all callbacks have.  No other thread may be
+ * inside psg_ocr_submit, but callbacks of its pages: theirs ends with SHUTDOWN.  Not from such a
+ * callback, nor from a worker's own thread.  NULL is allowed.  In a forked child it does nothing.
+ */
 PSG_API void psg_ocr_close(psg_ocr *ocr);
 
 typedef struct psg_point {
@@ -91,8 +95,8 @@ typedef struct psg_page {
 /*
  * Submits one page of an image file held in memory: PNG, JPEG, TIFF (`page`
  * chooses, from 0), WebP, BMP, PNM or GIF.  The bytes are copied.  The future gives a psg_page.
- * FULL: max_pages are in flight.  FORMAT (from the future): not an image, truncated, too large.
- * Any thread; blocks for a copy of the bytes only.
+ * FULL: max_pages are in flight.  SHUTDOWN: the engine is closing.  FORKED.  FORMAT (from the
+ * future): not an image, truncated, too large.  Any thread; blocks for a copy of the bytes only.
  */
 PSG_API psg_status psg_ocr_submit(psg_ocr *ocr, const void *data, size_t size, int32_t page,
 				  const psg_job_options *options, psg_future **out,

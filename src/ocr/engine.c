@@ -144,6 +144,14 @@ void psgi_engine_job_ended(psg_ocr *ocr)
 	(void)pthread_mutex_unlock(&ocr->lock);
 }
 
+/* Counts a page out; under the lock. */
+static void count_out(psg_ocr *ocr)
+{
+	ocr->n_pages--;
+	if (ocr->n_pages == 0)
+		(void)pthread_cond_broadcast(&ocr->none);
+}
+
 void psgi_engine_leave(psg_ocr *ocr, psgi_page *page)
 {
 	(void)pthread_mutex_lock(&ocr->lock);
@@ -156,13 +164,11 @@ void psgi_engine_leave(psg_ocr *ocr, psgi_page *page)
 		ocr->pages = page->next;
 	if (page->next != NULL)
 		page->next->previous = page->previous;
-	ocr->n_pages--;
 	if (page->running) {
 		ocr->n_running--;
 		admit_waiting(ocr);
 	}
-	if (ocr->n_pages == 0)
-		(void)pthread_cond_broadcast(&ocr->none);
+	count_out(ocr);
 	(void)pthread_mutex_unlock(&ocr->lock);
 }
 
@@ -174,7 +180,9 @@ static psg_status admit(psg_ocr *ocr, psg_error *error)
 	psg_status status = PSG_OK;
 
 	(void)pthread_mutex_lock(&ocr->lock);
-	if (ocr->n_pages >= ocr->max_pages)
+	if (atomic_load_explicit(&ocr->closing, memory_order_relaxed))
+		status = psgi_fail(error, PSG_SHUTDOWN, "the engine is closing");
+	else if (ocr->n_pages >= ocr->max_pages)
 		status = psgi_fail(error, PSG_FULL, "%zu pages are in flight, which is the limit",
 				   ocr->n_pages);
 	else
@@ -183,20 +191,23 @@ static psg_status admit(psg_ocr *ocr, psg_error *error)
 	return status;
 }
 
-static void link_page(psg_ocr *ocr, psgi_page *page)
+/* From here on others may wake the page; woken under the lock, it is not over before that is left.
+ */
+static void start_page(psg_ocr *ocr, psgi_page *page)
 {
 	(void)pthread_mutex_lock(&ocr->lock);
 	page->next = ocr->pages;
 	if (page->next != NULL)
 		page->next->previous = page;
 	ocr->pages = page;
+	psgi_page_wake(page, PSGI_WAKE);
 	(void)pthread_mutex_unlock(&ocr->lock);
 }
 
 static void give_up_place(psg_ocr *ocr)
 {
 	(void)pthread_mutex_lock(&ocr->lock);
-	ocr->n_pages--;
+	count_out(ocr);
 	(void)pthread_mutex_unlock(&ocr->lock);
 }
 
@@ -225,10 +236,9 @@ psg_status psg_ocr_submit(psg_ocr *ocr, const void *data, size_t size, int32_t p
 		give_up_place(ocr);
 		return status;
 	}
-	link_page(ocr, made);
 	/* Before the page can end. */
 	*out = made->future;
-	psgi_page_wake(made, PSGI_WAKE);
+	start_page(ocr, made);
 	return PSG_OK;
 }
 
@@ -350,8 +360,8 @@ void psg_ocr_close(psg_ocr *ocr)
 {
 	if (ocr == NULL || getpid() != ocr->process) /* a child's copy has no threads to end */
 		return;
-	atomic_store(&ocr->closing, true);
 	(void)pthread_mutex_lock(&ocr->lock);
+	atomic_store_explicit(&ocr->closing, true, memory_order_relaxed);
 	for (psgi_page *page = ocr->pages; page != NULL; page = page->next)
 		psgi_page_wake(page, PSGI_WAKE);
 	while (ocr->n_pages > 0)
