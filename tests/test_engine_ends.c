@@ -142,6 +142,43 @@ START_TEST(deadline)
 }
 END_TEST
 
+/* Four pages run; the worker is held up, so the others get no turn before their deadlines, which
+ * are not in order. */
+START_TEST(deadline_while_waiting)
+{
+	static const int64_t after_ms[] = { 60, 20, 40 };
+	psg_future *running[4], *waiting[3];
+	int64_t begin = psg_now_ns();
+	psg_error error;
+	t_hold hold;
+
+	t_hold_up(&hold, worker);
+	for (int i = 0; i < 4; i++)
+		running[i] = t_submit(ocr, file, NULL);
+	for (int i = 0; i < 3; i++) {
+		psg_job_options options = { .deadline_ns = begin + after_ms[i] * PSG_MILLISECOND };
+
+		waiting[i] = t_submit(ocr, file, &options);
+	}
+	for (int i = 0; i < 3; i++) {
+		psg_future_times times;
+
+		(void)psg_future_wait(waiting[i]);
+		psg_future_times_get(waiting[i], &times);
+		ck_assert_int_ge(times.finished_ns, begin + after_ms[i] * PSG_MILLISECOND);
+		ck_assert_int_eq(times.started_ns, 0);
+		t_ends(waiting[i], PSG_TIMED_OUT, &error);
+		ck_assert_msg(strstr(error.message, "waiting: the deadline") != NULL, "%s",
+			      error.message);
+	}
+	t_let_go(&hold);
+	for (int i = 0; i < 4; i++) {
+		(void)t_wait(running[i]);
+		psg_future_release(running[i]);
+	}
+}
+END_TEST
+
 /* --- the limit on pages --- */
 
 START_TEST(full)
@@ -340,6 +377,7 @@ static Suite *suite(void)
 	tcase_add_test(pages, cancel_any_time);
 	tcase_add_test(pages, abandon);
 	tcase_add_test(pages, deadline);
+	tcase_add_test(pages, deadline_while_waiting);
 	tcase_add_test(pages, full);
 	tcase_add_test(pages, room_when_told);
 	tcase_add_test(pages, urgent_first);

@@ -116,6 +116,64 @@ START_TEST(a_pool_needs_threads)
 }
 END_TEST
 
+struct alarm_clock {
+	psgi_task task; /* first */
+	sem_t rung;
+	int64_t at_ns;
+	atomic_int times;
+};
+
+static void ring(psgi_task *task)
+{
+	struct alarm_clock *clock = (struct alarm_clock *)task;
+
+	clock->at_ns = psg_now_ns();
+	atomic_fetch_add(&clock->times, 1);
+	(void)sem_post(&clock->rung);
+}
+
+static void wait_for_ring(struct alarm_clock *clock)
+{
+	while (sem_wait(&clock->rung) != 0)
+		;
+}
+
+/* Whether threads wait or are just given a task; the later of two is nothing. */
+static void check_alarms(int32_t threads)
+{
+	struct alarm_clock clock = { { ring, NULL }, .times = 0 };
+	struct numbered tasks[50];
+	psgi_pool *pool;
+
+	log_of_tasks.n = 0;
+	(void)sem_init(&clock.rung, 0, 0);
+	ck_assert_int_eq(psgi_pool_open(threads, NULL, &pool, NULL), PSG_OK);
+	for (int i = 0; i < 50; i++) {
+		int64_t at = psg_now_ns() + (i % 5) * PSG_MILLISECOND;
+
+		tasks[i] = (struct numbered){ { run_numbered, NULL }, i, pool, NULL };
+		psgi_pool_alarm(pool, &clock.task, at);
+		psgi_pool_alarm(pool, &clock.task, at + 600 * PSG_SECOND);
+		psgi_pool_post(pool, &tasks[i].task);
+		wait_for_ring(&clock);
+		ck_assert_int_ge(clock.at_ns, at);
+	}
+	psgi_pool_alarm(pool, &clock.task, psg_now_ns() + 600 * PSG_SECOND);
+	psgi_pool_alarm(pool, &clock.task, INT64_MIN);
+	wait_for_ring(&clock);
+	psgi_pool_alarm(pool, &clock.task, psg_now_ns() + 600 * PSG_SECOND);
+	psgi_pool_close(pool); /* does not wait for it */
+	ck_assert_int_eq(log_of_tasks.n, 50);
+	ck_assert_int_eq(atomic_load(&clock.times), 51);
+}
+
+START_TEST(alarms_go_off)
+{
+	check_alarms(1);
+	check_alarms(3);
+}
+END_TEST
+
 /* --- promises --- */
 
 struct owner {
@@ -397,6 +455,7 @@ int main(void)
 		tasks_may_post_tasks,
 		tasks_run_beside_each_other,
 		a_pool_needs_threads,
+		alarms_go_off,
 		a_promise_that_is_kept,
 		a_promise_that_is_broken,
 		a_result_with_an_error,

@@ -12,6 +12,9 @@ psg_status psgi_fail(psg_error *error, psg_status code, const char *format, ...)
  */
 void psgi_error_prefix(psg_error *error, const char *format, ...) PSG_PRINTF(2, 3);
 
+/* A time of psg_now_ns that does not come: some 292 years after boot. */
+#define PSGI_NEVER INT64_MAX
+
 /* True when a message of this level would be heard: guards costly arguments. */
 bool psgi_log_enabled(psg_log_level level);
 void psgi_log(psg_log_level level, const char *format, ...) PSG_PRINTF(2, 3);

@@ -3,6 +3,8 @@
 #ifndef PSG_JOBS_FUTEX_H
 #define PSG_JOBS_FUTEX_H
 
+#include "base/base.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -12,9 +14,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-/* Some 292 years after boot: the far end of the clock. */
-#define PSGI_NEVER INT64_MAX
 
 static inline struct timespec psgi_timespec(int64_t ns)
 {

@@ -24,8 +24,15 @@ psg_status psgi_pool_open(int32_t threads, const char *name, psgi_pool **out, ps
 /* Any thread, also the pool's own; never fails.  Tasks start in order. */
 void psgi_pool_post(psgi_pool *pool, psgi_task *task);
 
-/* Runs what is queued and what that posts, joins the threads and frees the pool.  NULL is allowed.
+/*
+ * Runs `task` at `at_ns` or, when all threads are busy then, before all others as soon as one is
+ * free.  A pool has one alarm: the earlier of two stands, and goes off once.  Any thread; never
+ * fails.
  */
+void psgi_pool_alarm(psgi_pool *pool, psgi_task *task, int64_t at_ns);
+
+/* Runs what is queued and what that posts, forgets the alarm, joins the threads and frees the pool.
+ * NULL is allowed. */
 void psgi_pool_close(psgi_pool *pool);
 
 /* --- promises: futures completed by their owner rather than by a worker --- */

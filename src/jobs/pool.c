@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host pool: a list of tasks under a lock, and a few threads. */
+/* The host pool: a list of tasks and an alarm under a lock, and a few threads. */
 #include "config.h"
 
 #include "jobs/jobs.h"
 
 #include "base/base.h"
+#include "jobs/futex.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -13,13 +14,29 @@
 
 struct psgi_pool {
 	pthread_mutex_t lock; /* all below but what is constant */
-	pthread_cond_t more;
+	pthread_cond_t more;  /* on the clock of psg_now_ns */
 	psgi_task *first, *last;
+	psgi_task *alarm;
+	int64_t alarm_ns; /* PSGI_NEVER: none is set */
 	bool closing;
 	char name[16]; /* constant; the kernel keeps 15 bytes */
 	int32_t n;     /* threads started */
 	pthread_t threads[];
 };
+
+/* The next thing to do now, if there is one; under the lock. */
+static psgi_task *next(psgi_pool *pool)
+{
+	psgi_task *task = pool->first;
+
+	if (pool->alarm_ns != PSGI_NEVER && pool->alarm_ns <= psg_now_ns()) {
+		pool->alarm_ns = PSGI_NEVER;
+		return pool->alarm;
+	}
+	if (task != NULL)
+		pool->first = task->next;
+	return task;
+}
 
 /* NULL: the pool closes and has nothing left. */
 static psgi_task *take(psgi_pool *pool)
@@ -27,11 +44,11 @@ static psgi_task *take(psgi_pool *pool)
 	psgi_task *task;
 
 	(void)pthread_mutex_lock(&pool->lock);
-	while (pool->first == NULL && !pool->closing)
-		(void)pthread_cond_wait(&pool->more, &pool->lock);
-	task = pool->first;
-	if (task != NULL)
-		pool->first = task->next;
+	while ((task = next(pool)) == NULL && !pool->closing) {
+		const struct timespec alarm = psgi_timespec(pool->alarm_ns);
+
+		(void)pthread_cond_timedwait(&pool->more, &pool->lock, &alarm);
+	}
 	(void)pthread_mutex_unlock(&pool->lock);
 	return task;
 }
@@ -73,6 +90,22 @@ static bool start(psgi_pool *pool, int32_t threads)
 	return pool->n == threads;
 }
 
+static bool init_lock(psgi_pool *pool)
+{
+	pthread_condattr_t clock;
+	bool made;
+
+	if (pthread_mutex_init(&pool->lock, NULL) != 0)
+		return false;
+	(void)pthread_condattr_init(&clock);
+	(void)pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	made = pthread_cond_init(&pool->more, &clock) == 0;
+	(void)pthread_condattr_destroy(&clock);
+	if (!made)
+		(void)pthread_mutex_destroy(&pool->lock);
+	return made;
+}
+
 psg_status psgi_pool_open(int32_t threads, const char *name, psgi_pool **out, psg_error *error)
 {
 	psgi_pool *pool;
@@ -86,14 +119,10 @@ psg_status psgi_pool_open(int32_t threads, const char *name, psgi_pool **out, ps
 		return psgi_fail(error, PSG_NOMEM, "no memory for a pool of %d threads",
 				 (int)threads);
 	(void)snprintf(pool->name, sizeof(pool->name), "%.15s", name != NULL ? name : "psg-host");
-	if (pthread_mutex_init(&pool->lock, NULL) != 0) {
+	pool->alarm_ns = PSGI_NEVER;
+	if (!init_lock(pool)) {
 		free(pool);
 		return psgi_fail(error, PSG_NOMEM, "no memory for a lock");
-	}
-	if (pthread_cond_init(&pool->more, NULL) != 0) {
-		(void)pthread_mutex_destroy(&pool->lock);
-		free(pool);
-		return psgi_fail(error, PSG_NOMEM, "no memory for a condition");
 	}
 	if (!start(pool, threads)) {
 		int32_t started = pool->n;
@@ -116,6 +145,18 @@ void psgi_pool_post(psgi_pool *pool, psgi_task *task)
 		pool->last->next = task;
 	pool->last = task;
 	(void)pthread_cond_signal(&pool->more);
+	(void)pthread_mutex_unlock(&pool->lock);
+}
+
+/* All threads that wait are told: any one of them may be given a task before the time comes. */
+void psgi_pool_alarm(psgi_pool *pool, psgi_task *task, int64_t at_ns)
+{
+	(void)pthread_mutex_lock(&pool->lock);
+	if (at_ns < pool->alarm_ns) {
+		pool->alarm = task;
+		pool->alarm_ns = at_ns;
+		(void)pthread_cond_broadcast(&pool->more);
+	}
 	(void)pthread_mutex_unlock(&pool->lock);
 }
 

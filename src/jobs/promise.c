@@ -128,7 +128,7 @@ psg_status psgi_promise_create(const psg_job_options *options,
 	}
 	atomic_store_explicit(&promise->future.deadline_ns,
 			      options != NULL && options->deadline_ns != 0 ? options->deadline_ns
-									   : INT64_MAX,
+									   : PSGI_NEVER,
 			      memory_order_relaxed);
 	atomic_store_explicit(&promise->future.queued_ns, psg_now_ns(), memory_order_relaxed);
 	atomic_store_explicit(&promise->future.word, PSGI_QUEUED | PSGI_HOLD | PSGI_HANDLE,

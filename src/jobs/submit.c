@@ -50,7 +50,7 @@ static psg_status take_slot(psg_worker *worker, const psg_job_options *options, 
 	job->future.user = options->user;
 	/* No deadline is one that never comes. */
 	atomic_store_explicit(&job->future.deadline_ns,
-			      options->deadline_ns != 0 ? options->deadline_ns : INT64_MAX,
+			      options->deadline_ns != 0 ? options->deadline_ns : PSGI_NEVER,
 			      memory_order_relaxed);
 	*out = job;
 	return PSG_OK;

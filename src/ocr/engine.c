@@ -191,6 +191,24 @@ static psg_status admit(psg_ocr *ocr, psg_error *error)
 	return status;
 }
 
+/* Wakes the pages whose deadline has passed: a page that waits for its turn has no job that would
+ * tell it.  One that is woken in vain does no harm. */
+static void expire(psgi_task *task)
+{
+	psg_ocr *ocr = (psg_ocr *)(void *)task;
+	int64_t now = psg_now_ns(), next = PSGI_NEVER;
+
+	(void)pthread_mutex_lock(&ocr->lock);
+	for (psgi_page *page = ocr->pages; page != NULL; page = page->next) {
+		if (page->deadline_ns <= now)
+			psgi_page_wake(page, PSGI_WAKE);
+		else if (page->deadline_ns < next)
+			next = page->deadline_ns;
+	}
+	psgi_pool_alarm(ocr->pool, &ocr->expiry, next);
+	(void)pthread_mutex_unlock(&ocr->lock);
+}
+
 /* From here on others may wake the page; woken under the lock, it is not over before that is left.
  */
 static void start_page(psg_ocr *ocr, psgi_page *page)
@@ -200,6 +218,7 @@ static void start_page(psg_ocr *ocr, psgi_page *page)
 	if (page->next != NULL)
 		page->next->previous = page;
 	ocr->pages = page;
+	psgi_pool_alarm(ocr->pool, &ocr->expiry, page->deadline_ns);
 	psgi_page_wake(page, PSGI_WAKE);
 	(void)pthread_mutex_unlock(&ocr->lock);
 }
@@ -306,6 +325,7 @@ static psg_status create(psg_worker *const *workers, size_t n, const psg_ocr_opt
 	ocr->max_pixels = options->max_pixels;
 	ocr->max_pages = options->max_pages > 0 ? options->max_pages : DEFAULT_PAGES;
 	ocr->max_running = running_pages(n);
+	ocr->expiry.run = expire;
 	ocr->process = getpid();
 	status = init_lock(ocr, error);
 	if (status != PSG_OK) {

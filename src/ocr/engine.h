@@ -38,6 +38,7 @@ typedef struct psgi_page_list {
 } psgi_page_list;
 
 struct psg_ocr {
+	psgi_task expiry;     /* first: the pool knows the engine by it */
 	psg_worker **workers; /* owned array of borrowed workers */
 	size_t n_workers;
 	psgi_models models;

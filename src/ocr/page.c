@@ -70,10 +70,11 @@ psg_status psgi_page_create(psg_ocr *ocr, const void *data, size_t size, int32_t
 	page->task.run = run;
 	page->stage = -1;
 	page->submitted_ns = psg_now_ns();
-	if (options != NULL) {
+	page->deadline_ns = PSGI_NEVER;
+	if (options != NULL)
 		page->priority = options->priority;
+	if (options != NULL && options->deadline_ns != 0)
 		page->deadline_ns = options->deadline_ns;
-	}
 	for (size_t i = 0; i < page->n_slots; i++)
 		page->slots[i].page = page;
 	*out = page;
@@ -122,7 +123,7 @@ static void look(psgi_page *page)
 		(void)psgi_fail(&error, PSG_CANCELLED, "the engine is closing");
 	else if (!psgi_promise_unwanted(page->future))
 		return;
-	else if (page->deadline_ns != 0 && page->deadline_ns <= now)
+	else if (page->deadline_ns <= now)
 		(void)psgi_fail(&error, PSG_TIMED_OUT, "the deadline passed %.1f ms ago",
 				(double)(now - page->deadline_ns) / (double)PSG_MILLISECOND);
 	else

@@ -58,7 +58,8 @@ struct psgi_page {
 	psg_ocr *ocr;
 	psg_future *future;
 	int32_t priority, index;
-	int64_t deadline_ns, submitted_ns;
+	int64_t deadline_ns; /* PSGI_NEVER: none */
+	int64_t submitted_ns;
 
 	/* the engine's, under its lock */
 	psgi_page *previous, *next;
