@@ -1,7 +1,7 @@
 # tests of the jobs room
 if HAVE_CHECK
 JOBS_TESTS = tests/test_jobs_future tests/test_jobs_worker tests/test_jobs_time tests/test_jobs_host \
-	tests/test_jobs_stress
+	tests/test_jobs_stress tests/test_jobs_moments
 check_PROGRAMS += $(JOBS_TESTS)
 TESTS += $(JOBS_TESTS)
 tests_test_jobs_future_SOURCES = tests/test_jobs_future.c tests/jobs_util.h
@@ -19,4 +19,7 @@ tests_test_jobs_host_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 tests_test_jobs_stress_SOURCES = tests/test_jobs_stress.c tests/jobs_util.h
 tests_test_jobs_stress_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_jobs_stress_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+tests_test_jobs_moments_SOURCES = tests/test_jobs_moments.c tests/jobs_util.h
+tests_test_jobs_moments_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_jobs_moments_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 endif

@@ -219,23 +219,28 @@ static bool spin(psg_worker *worker)
 /* Nothing is queued: false when the thread is to end. */
 static bool idle(psg_worker *worker)
 {
+	bool refusing, closing;
 	uint32_t value;
 
 	if (spin(worker)) {
 		worker->now_ns = psg_now_ns();
 		return true;
 	}
-	/* Before the last look: a signal after it makes the wait return. */
+	/*
+	 * Before the last look: a signal after it makes the wait return, and what was accepted
+	 * before draining or closing began is found.
+	 */
 	value = psgi_event_value(&worker->work);
+	refusing = atomic_load_explicit(&worker->refusing, memory_order_acquire);
+	closing = atomic_load_explicit(&worker->closing, memory_order_acquire);
 	if (rest_all(worker) && !psgi_lanes_marked(&worker->lanes)) {
-		if (atomic_load_explicit(&worker->refusing, memory_order_acquire) &&
-		    !atomic_load_explicit(&worker->dropping, memory_order_relaxed)) {
+		if (refusing && !atomic_load_explicit(&worker->dropping, memory_order_relaxed)) {
 			/* Drained.  What a submission that was under way still brings does not run.
 			 */
 			atomic_store_explicit(&worker->dropping, true, memory_order_release);
 			psgi_event_signal(&worker->news);
 		}
-		if (atomic_load_explicit(&worker->closing, memory_order_acquire))
+		if (closing)
 			return false;
 		(void)psgi_event_wait(&worker->work, value, PSGI_NEVER);
 	}
@@ -244,6 +249,15 @@ static bool idle(psg_worker *worker)
 }
 
 /* --- the thread --- */
+
+void psgi_worker_end_rest(psg_worker *worker)
+{
+	psgi_job *job;
+
+	worker->now_ns = psg_now_ns();
+	while ((job = next_job(worker)) != NULL)
+		serve_job(worker, job);
+}
 
 static void open_device(psg_worker *worker)
 {

@@ -196,13 +196,19 @@ void psg_worker_abort(psg_worker *worker)
 	psgi_lanes_visit_jobs(&worker->lanes, drop_queued, NULL);
 }
 
-/* Others may be in the callback of a job that they cancelled; this thread, too. */
-static void wait_for_callbacks(const psg_worker *worker)
+/*
+ * Others may be in the callback of a job that they cancelled, and have a
+ * submission under way there; this thread, too, may be in such a callback.
+ */
+static void wait_for_callbacks(psg_worker *worker)
 {
 	const struct timespec step = psgi_timespec(LAST_STEP_NS / 10);
 
-	while (psgi_worker_load(worker) > psgi_future_callbacks(worker->lanes.serial))
+	while (psgi_worker_load(worker) > psgi_future_callbacks(worker->lanes.serial)) {
+		psgi_worker_end_rest(worker);
 		(void)nanosleep(&step, NULL);
+	}
+	psgi_worker_end_rest(worker); /* the slots of those that ended away from here */
 }
 
 void psg_worker_close(psg_worker *worker)

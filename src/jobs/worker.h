@@ -56,4 +56,7 @@ static inline void psgi_count(_Atomic uint64_t *counter)
 /* The thread of a worker: opens the device, tells, serves, closes it. */
 void *psgi_worker_main(void *worker);
 
+/* Ends what came into the lanes after that thread did, in its place. */
+void psgi_worker_end_rest(psg_worker *worker);
+
 #endif
