@@ -318,7 +318,7 @@ END_TEST
 struct inside {
 	psg_worker *worker;
 	psg_future *future;
-	psg_status submit, full, wait, drain;
+	psg_status submit, full, wait, wait_for, poll, drain;
 	atomic_int ran;
 };
 
@@ -332,6 +332,8 @@ static psg_status submit_inside(psg_device *device, void *arg, psg_error *error)
 	inside->full =
 		psg_submit_function(inside->worker, t_add_one, &inside->ran, NULL, NULL, NULL);
 	inside->wait = psg_future_wait(inside->future);
+	inside->wait_for = psg_future_wait_for(inside->future, PSG_SECOND);
+	inside->poll = psg_future_wait_for(inside->future, 0);
 	inside->drain = psg_worker_drain(inside->worker, -1);
 	return PSG_OK;
 }
@@ -346,6 +348,8 @@ START_TEST(submitting_from_within)
 	ck_assert_int_eq(inside.submit, PSG_OK);
 	ck_assert_int_eq(inside.full, PSG_FULL);
 	ck_assert_int_eq(inside.wait, PSG_INVALID);
+	ck_assert_int_eq(inside.wait_for, PSG_INVALID);
+	ck_assert_int_eq(inside.poll, PSG_TIMED_OUT);
 	ck_assert_int_eq(inside.drain, PSG_INVALID);
 	ck_assert_int_eq(t_finish(inside.future), PSG_OK);
 	ck_assert_int_eq(inside.ran, 1);

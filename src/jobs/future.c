@@ -202,6 +202,8 @@ psg_status psg_future_wait_until(psg_future *future, int64_t deadline_ns)
 		return future->status;
 	if (forked(future))
 		return PSG_FORKED;
+	if (future->serial != 0 && future->serial == psgi_this_worker)
+		return PSG_INVALID; /* it would wait for itself */
 	return await(future, deadline_ns) ? future->status : PSG_TIMED_OUT;
 }
 
@@ -222,9 +224,6 @@ psg_status psg_future_wait_for(psg_future *future, int64_t timeout_ns)
 
 psg_status psg_future_wait(psg_future *future)
 {
-	/* The one wait that could never end. */
-	if (future->serial != 0 && future->serial == psgi_this_worker && !psgi_future_ended(future))
-		return PSG_INVALID;
 	return psg_future_wait_until(future, PSGI_NEVER);
 }
 
