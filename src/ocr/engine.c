@@ -3,12 +3,13 @@
 #include "config.h"
 
 #include "ocr/engine.h"
+
+#include "jobs/fork.h"
 #include "ocr/page.h"
 
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define DEFAULT_PAGES 64
 
@@ -174,6 +175,11 @@ void psgi_engine_leave(psg_ocr *ocr, psgi_page *page)
 
 /* --- submitting --- */
 
+static bool forked(const psg_ocr *ocr)
+{
+	return ocr->generation != psgi_fork_generation();
+}
+
 /* Counts the page in, or refuses it. */
 static psg_status admit(psg_ocr *ocr, psg_error *error)
 {
@@ -244,7 +250,7 @@ psg_status psg_ocr_submit(psg_ocr *ocr, const void *data, size_t size, int32_t p
 	if (options != NULL && (options->priority < -1 || options->priority > 1))
 		return psgi_fail(error, PSG_INVALID, "priority %d: -1, 0 and 1 are there",
 				 (int)options->priority);
-	if (getpid() != ocr->process)
+	if (forked(ocr))
 		return psgi_fail(error, PSG_FORKED,
 				 "the engine lives in the parent process: open one here");
 	status = admit(ocr, error);
@@ -326,7 +332,7 @@ static psg_status create(psg_worker *const *workers, size_t n, const psg_ocr_opt
 	ocr->max_pages = options->max_pages > 0 ? options->max_pages : DEFAULT_PAGES;
 	ocr->max_running = running_pages(n);
 	ocr->expiry.run = expire;
-	ocr->process = getpid();
+	ocr->generation = psgi_fork_generation();
 	status = init_lock(ocr, error);
 	if (status != PSG_OK) {
 		free(ocr->workers);
@@ -378,7 +384,7 @@ psg_status psg_ocr_open(psg_worker *const *workers, size_t n, const psg_ocr_opti
 
 void psg_ocr_close(psg_ocr *ocr)
 {
-	if (ocr == NULL || getpid() != ocr->process) /* a child's copy has no threads to end */
+	if (ocr == NULL || forked(ocr)) /* a child's copy has no threads to end */
 		return;
 	(void)pthread_mutex_lock(&ocr->lock);
 	atomic_store_explicit(&ocr->closing, true, memory_order_relaxed);

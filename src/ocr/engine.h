@@ -15,7 +15,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/types.h>
 
 typedef struct psgi_page psgi_page;
 
@@ -47,8 +46,8 @@ struct psg_ocr {
 	int32_t limit_side;
 	int64_t max_pixels;
 	size_t max_pages;
-	size_t max_running; /* pages that hold an image or crops at a time */
-	pid_t process;      /* that has the threads */
+	size_t max_running;  /* pages that hold an image or crops at a time */
+	uint32_t generation; /* psgi_fork_generation at opening */
 
 	atomic_bool closing;
 	_Atomic uint64_t jobs_started, jobs_ended; /* of all pages */
