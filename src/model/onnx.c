@@ -30,6 +30,7 @@ struct limits {
 	ProtobufCAllocator allocator;
 	uintptr_t stack;
 	size_t left;
+	bool no_memory; /* rather than beyond the limits */
 };
 
 /* The frame's address: that of a local variable is on no stack at all where AddressSanitizer moved
@@ -43,11 +44,15 @@ static void *limited_alloc(void *data, size_t size)
 {
 	struct limits *limits = data;
 	uintptr_t depth = limits->stack - stack_here();
+	void *memory;
 
 	if (depth > MAX_STACK_BYTES || size > limits->left)
 		return NULL; /* which fails the unpacking in an orderly way */
 	limits->left -= size;
-	return malloc(size);
+	memory = malloc(size);
+	if (memory == NULL)
+		limits->no_memory = true;
+	return memory;
 }
 
 static void limited_free(void *data, void *memory)
@@ -533,7 +538,7 @@ static psg_status build(const Onnx__ModelProto *model, psgi_graph *graph, psg_er
 psg_status psgi_onnx_read(const void *data, size_t size, const char *name, psgi_graph **out,
 			  psg_error *error)
 {
-	struct limits limits = { { limited_alloc, limited_free, &limits }, stack_here(), 0 };
+	struct limits limits = { { limited_alloc, limited_free, &limits }, stack_here(), 0, false };
 	Onnx__ModelProto *model;
 	psgi_graph *graph;
 	psg_status status;
@@ -549,7 +554,7 @@ psg_status psgi_onnx_read(const void *data, size_t size, const char *name, psgi_
 		return no_memory(error);
 	graph->name = strdup(name == NULL ? "model" : name);
 	model = onnx__model_proto__unpack(&limits.allocator, size, data);
-	if (graph->name == NULL)
+	if (graph->name == NULL || limits.no_memory)
 		status = no_memory(error);
 	else if (model == NULL)
 		status = psgi_fail(error, PSG_FORMAT, "not an ONNX model, or truncated");
