@@ -54,7 +54,7 @@ fuzz-image:
 
 # engine and pages
 if HAVE_CHECK
-ENGINE_TESTS = tests/test_engine tests/test_engine_ends
+ENGINE_TESTS = tests/test_engine tests/test_engine_ends tests/test_nomem
 check_PROGRAMS += $(ENGINE_TESTS)
 TESTS += $(ENGINE_TESTS)
 tests_test_engine_SOURCES = tests/test_engine.c tests/engine_util.h tests/models.h tests/page_font.c \
@@ -65,4 +65,10 @@ tests_test_engine_ends_SOURCES = tests/test_engine_ends.c tests/engine_util.h te
 	tests/page_font.c tests/page_font.h
 tests_test_engine_ends_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_engine_ends_LDADD = $(TEST_OCR) $(TEST_LIBS)
+tests_test_nomem_SOURCES = tests/test_nomem.c tests/nomem.h tests/engine_util.h tests/models.h \
+	tests/page_font.c tests/page_font.h
+tests_test_nomem_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_nomem_LDFLAGS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray \
+	-Wl,--wrap=aligned_alloc,--wrap=strdup
+tests_test_nomem_LDADD = $(TEST_OCR) $(TEST_LIBS)
 endif

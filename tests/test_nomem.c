@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory that runs out anywhere on a page's way, when an engine opens, and when
+ * a worker does.  What fails must say NOMEM, what does not must be right, and
+ * the next page is read as ever.  (That nothing is lost: run it in asan/.)
+ */
+#include "config.h"
+
+#include "engine_util.h"
+#include "nomem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Failures to try where there are too many to try all; chosen for a few seconds. */
+#define SOME 40
+
+static psg_worker *worker;
+static psg_ocr *ocr;
+static t_file file;
+
+static void set_up(void)
+{
+	worker = t_worker(0);
+	ocr = t_engine(&worker, 1, NULL);
+	file = t_text_page("READ 42");
+}
+
+static void tear_down(void)
+{
+	t_nomem_disarm();
+	psg_ocr_close(ocr);
+	psg_worker_close(worker);
+	free(file.data);
+}
+
+/* What a page came to while allocation number `n` failed. */
+struct outcome {
+	psg_status status;
+	psg_error error;
+	long calls, refused;
+	char text[64]; /* of its first line, when it ended well */
+};
+
+static struct outcome read_failing(t_file page, long n, bool from_then_on)
+{
+	struct outcome outcome = { .error = PSG_ERROR_INIT };
+	psg_future *future = NULL;
+	const psg_page *read = NULL;
+
+	t_nomem_arm(n, from_then_on);
+	outcome.status =
+		psg_ocr_submit(ocr, page.data, page.size, 0, NULL, &future, &outcome.error);
+	if (outcome.status == PSG_OK) {
+		(void)psg_future_wait(future);
+		outcome.status = psg_ocr_page(future, &read, &outcome.error);
+	}
+	t_nomem_disarm();
+	outcome.calls = atomic_load(&t_nomem_calls);
+	outcome.refused = atomic_load(&t_nomem_refused);
+	if (outcome.status == PSG_OK && read->n_lines > 0)
+		(void)snprintf(outcome.text, sizeof(outcome.text), "%s", read->lines[0].text);
+	psg_future_release(future);
+	return outcome;
+}
+
+static void check_outcome(const struct outcome *outcome, long n, const char *text)
+{
+	ck_assert_msg(outcome->status == PSG_NOMEM || outcome->status == PSG_OK,
+		      "allocation %ld: %s, %s", n, psg_status_name(outcome->status),
+		      outcome->error.message);
+	if (outcome->status == PSG_OK)
+		ck_assert_str_eq(outcome->text, text);
+	else /* the status' own text when there was no memory for more */
+		ck_assert_msg(strstr(outcome->error.message, "memory") != NULL,
+			      "allocation %ld: %s", n, outcome->error.message);
+}
+
+/* With all the memory it wants. */
+static struct outcome read_well(t_file page)
+{
+	struct outcome outcome = read_failing(page, -1, false);
+
+	ck_assert_msg(outcome.status == PSG_OK, "%s", outcome.error.message);
+	return outcome;
+}
+
+static void still_reads(void)
+{
+	ck_assert_str_eq(read_well(file).text, "READ 42");
+}
+
+/* A page of a kind that was read before: all its plans are there. */
+START_TEST(a_page)
+{
+	long n = 0, last = 0;
+	struct outcome outcome;
+
+	still_reads();
+	do {
+		outcome = read_failing(file, n, _i == 1);
+		check_outcome(&outcome, n, "READ 42");
+		if (outcome.status == PSG_NOMEM)
+			last = n;
+		n++;
+	} while (outcome.refused > 0);
+	(void)printf("a page takes %ld allocations, %ld of which it cannot do without\n", n - 1,
+		     last + 1);
+	ck_assert_int_gt(last, 20);
+	still_reads();
+}
+END_TEST
+
+/* The page with a margin at its right and below, whose size is the `k`-th that needs another plan.
+ */
+static t_file other_size(int k)
+{
+	int right = 32 * (1 + k % 20), below = 32 * (k / 20), width, height, at;
+	t_file page = { 0 };
+	size_t size;
+
+	ck_assert_int_eq(sscanf((const char *)file.data, "P5 %d %d 255%n", &width, &height, &at),
+			 2);
+	size = (size_t)(width + right) * (size_t)(height + below);
+	page.data = malloc(32 + size);
+	ck_assert_ptr_nonnull(page.data);
+	page.size = (size_t)snprintf((char *)page.data, 32, "P5 %d %d 255\n", width + right,
+				     height + below);
+	memset(page.data + page.size, 255, size);
+	for (int y = 0; y < height; y++)
+		memcpy(page.data + page.size + (size_t)y * (size_t)(width + right),
+		       file.data + at + 1 + (size_t)y * (size_t)width, (size_t)width);
+	page.size += size;
+	return page;
+}
+
+/* What reading the `k`-th size comes to, and what it is when all is well. */
+static struct outcome read_other(int k, long n, bool from_then_on)
+{
+	t_file page = other_size(k);
+	struct outcome outcome = read_failing(page, n, from_then_on);
+
+	check_outcome(&outcome, n, read_well(page).text);
+	free(page.data);
+	return outcome;
+}
+
+/* A page whose detection plan has to be made. */
+START_TEST(a_page_of_a_new_size)
+{
+	long calls, hits = 0;
+
+	still_reads();
+	(void)read_other(0, -1, false);
+	calls = read_other(1, -1, false).calls;
+	for (int i = 0; i < SOME; i++)
+		hits += read_other(2 + i, i * calls / SOME, _i == 1).status == PSG_NOMEM;
+	(void)printf("a page takes %ld allocations with a plan; %ld of %d failures hit\n", calls,
+		     hits, SOME);
+	ck_assert_int_gt(calls, 100);
+	ck_assert_int_gt(hits, SOME / 4);
+	still_reads();
+}
+END_TEST
+
+START_TEST(opening_an_engine)
+{
+	psg_error error = PSG_ERROR_INIT;
+	psg_ocr *other;
+	long calls;
+
+	t_nomem_arm(-1, false);
+	ck_assert_int_eq(psg_ocr_open(&worker, 1, NULL, &other, NULL), PSG_OK);
+	calls = atomic_load(&t_nomem_calls);
+	psg_ocr_close(other);
+	for (long i = 0; i < SOME; i++) {
+		psg_status status;
+
+		t_nomem_arm(i * calls / SOME, _i == 1);
+		status = psg_ocr_open(&worker, 1, NULL, &other, &error);
+		t_nomem_disarm();
+		if (status == PSG_OK) {
+			psg_ocr_close(other);
+			continue;
+		}
+		ck_assert_msg(status == PSG_NOMEM && error.code == PSG_NOMEM &&
+				      strstr(error.message, "memory") != NULL,
+			      "allocation %ld of %ld: %s, %s", i * calls / SOME, calls,
+			      psg_status_name(status), error.message);
+		ck_assert_ptr_null(other);
+	}
+	still_reads();
+}
+END_TEST
+
+START_TEST(opening_a_worker)
+{
+	long n = 0, refused;
+
+	do {
+		psg_error error = PSG_ERROR_INIT;
+		psg_worker *other;
+		psg_status status;
+
+		t_nomem_arm(n, _i == 1);
+		status = psg_worker_open(T_DEVICE, NULL, &other, &error);
+		t_nomem_disarm();
+		refused = atomic_load(&t_nomem_refused);
+		if (status == PSG_OK)
+			psg_worker_close(other);
+		else
+			ck_assert_msg(status == PSG_NOMEM &&
+					      strstr(error.message, "memory") != NULL,
+				      "allocation %ld: %s, %s", n, psg_status_name(status),
+				      error.message);
+		n++;
+	} while (refused > 0);
+	ck_assert_int_gt(n, 2);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+	Suite *s = suite_create("no memory");
+	TCase *all = tcase_create("no memory");
+
+	tcase_add_checked_fixture(all, set_up, tear_down);
+	tcase_set_timeout(all, 600);
+	/* 0: one allocation fails; 1: and all that follow. */
+	tcase_add_loop_test(all, a_page, 0, 2);
+	tcase_add_loop_test(all, a_page_of_a_new_size, 0, 2);
+	tcase_add_loop_test(all, opening_an_engine, 0, 2);
+	tcase_add_loop_test(all, opening_a_worker, 0, 2);
+	suite_add_tcase(s, all);
+	return s;
+}
+
+int main(void)
+{
+	SRunner *runner;
+	int failed;
+	char path[1024];
+
+	if (!t_model_path("ppocr_keys_v1.txt", path, sizeof(path)))
+		return 77;
+	runner = srunner_create(suite());
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? 0 : 1;
+}
