@@ -1,7 +1,10 @@
 # tests of the jobs room
 if HAVE_CHECK
+# what tests/nomem.h wraps
+WRAP_MEMORY = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray \
+	-Wl,--wrap=aligned_alloc,--wrap=strdup
 JOBS_TESTS = tests/test_jobs_future tests/test_jobs_worker tests/test_jobs_time tests/test_jobs_host \
-	tests/test_jobs_stress tests/test_jobs_moments
+	tests/test_jobs_stress tests/test_jobs_moments tests/test_jobs_submit
 check_PROGRAMS += $(JOBS_TESTS)
 TESTS += $(JOBS_TESTS)
 tests_test_jobs_future_SOURCES = tests/test_jobs_future.c tests/jobs_util.h
@@ -22,4 +25,9 @@ tests_test_jobs_stress_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 tests_test_jobs_moments_SOURCES = tests/test_jobs_moments.c tests/jobs_util.h
 tests_test_jobs_moments_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_jobs_moments_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+tests_test_jobs_submit_SOURCES = tests/test_jobs_submit.c tests/jobs_util.h tests/nomem.h \
+	tests/onnx_text.c tests/onnx_text.h
+tests_test_jobs_submit_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_jobs_submit_LDFLAGS = $(WRAP_MEMORY) -Wl,--wrap=pthread_mutex_lock,--wrap=syscall
+tests_test_jobs_submit_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 endif

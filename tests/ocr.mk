@@ -54,7 +54,8 @@ fuzz-image:
 
 # engine and pages
 if HAVE_CHECK
-ENGINE_TESTS = tests/test_engine tests/test_engine_ends tests/test_nomem
+TINY_MODELS = tests/tiny_models.c tests/tiny_models.h tests/onnx_text.c tests/onnx_text.h
+ENGINE_TESTS = tests/test_engine tests/test_engine_ends tests/test_engine_stress tests/test_nomem
 check_PROGRAMS += $(ENGINE_TESTS)
 TESTS += $(ENGINE_TESTS)
 tests_test_engine_SOURCES = tests/test_engine.c tests/engine_util.h tests/models.h tests/page_font.c \
@@ -65,10 +66,13 @@ tests_test_engine_ends_SOURCES = tests/test_engine_ends.c tests/engine_util.h te
 	tests/page_font.c tests/page_font.h
 tests_test_engine_ends_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_engine_ends_LDADD = $(TEST_OCR) $(TEST_LIBS)
+tests_test_engine_stress_SOURCES = tests/test_engine_stress.c tests/engine_util.h tests/models.h \
+	tests/page_font.h tests/page_font.c $(TINY_MODELS) tests/random_net.c tests/random_net.h
+tests_test_engine_stress_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_engine_stress_LDADD = $(TEST_OCR) $(TEST_LIBS)
 tests_test_nomem_SOURCES = tests/test_nomem.c tests/nomem.h tests/engine_util.h tests/models.h \
-	tests/page_font.c tests/page_font.h
+	tests/page_font.c tests/page_font.h $(TINY_MODELS)
 tests_test_nomem_CPPFLAGS = $(TEST_CPPFLAGS)
-tests_test_nomem_LDFLAGS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray \
-	-Wl,--wrap=aligned_alloc,--wrap=strdup
+tests_test_nomem_LDFLAGS = $(WRAP_MEMORY)
 tests_test_nomem_LDADD = $(TEST_OCR) $(TEST_LIBS)
 endif

@@ -4,7 +4,8 @@
  *
  * A worker is one named thread that opens and owns one device.  Any thread
  * submits jobs to it and gets futures.  Submitting takes no lock, allocates
- * nothing and makes no system call unless the worker sleeps; the first
+ * nothing (but for a model of more than 16 inputs), and makes no system call
+ * unless the worker sleeps or no deadline is nearer than the job's.  The first
  * submission of a thread to a worker sets up that thread's lane, which does.
  *
  * Contract of a future: it completes exactly once, also when the worker shuts
@@ -27,7 +28,8 @@ typedef struct psg_future psg_future;
 
 typedef struct psg_worker_options {
 	/* Jobs that one thread may have, from submission until they have ended and their futures
-	 * are released; 0 means 1023; at most 65535. */
+	 * are released; one that ended before it started counts until its turn comes.  0 means
+	 * 1023; at most 65535. */
 	size_t lane_capacity;
 	const char *name; /* thread name, 15 bytes are shown; NULL: "psg-" and the device */
 } psg_worker_options;
@@ -57,9 +59,10 @@ PSG_API void psg_worker_abort(psg_worker *worker);
 
 /*
  * Aborts what is left, joins the thread and frees the worker.  No other thread may be inside
- * a submission to it; futures stay valid until they are released.  When it returns, all callbacks
- * have.  NULL is allowed.  Not from the worker's own thread, nor from a callback of an expired job.
- * In a forked child it does nothing: the worker is the parent's.
+ * a submission to it, but in a callback of its jobs; futures stay valid until they are released.
+ * When it returns, all callbacks have.  NULL is allowed.  Not from the worker's own thread, nor
+ * from a callback of a job that expired or was aborted.  In a forked child it does nothing: the
+ * worker is the parent's.
  */
 PSG_API void psg_worker_close(psg_worker *worker);
 

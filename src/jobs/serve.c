@@ -197,16 +197,14 @@ static bool polled_have_work(const psg_worker *worker)
 	return psgi_lanes_marked(&worker->lanes);
 }
 
-/* SPIN_NS: see docs/measurements. */
-#ifndef SPIN_NS
+/* How long to look on before falling asleep; chosen: about what that and a wake-up cost. */
 #define SPIN_NS 5000
-#endif
 
 static bool spin(psg_worker *worker)
 {
 	int64_t until = worker->now_ns + SPIN_NS;
 
-	while (SPIN_NS > 0 && psg_now_ns() < until) {
+	while (psg_now_ns() < until) {
 		for (int i = 0; i < 16; i++) {
 			if (polled_have_work(worker))
 				return true;
