@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Allocations of the library that fail on demand.
+ * Allocations of the library, threads among them, that fail on demand.
  *
  * The program is linked with --wrap for each of the functions below, which
  * catches the calls of the library's own objects and of the test, but not those
@@ -10,6 +10,7 @@
 #define PSG_TESTS_NOMEM_H
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +62,15 @@ T_NOMEM_WRAP(realloc, (void *old, size_t size), (old, size))
 T_NOMEM_WRAP(reallocarray, (void *old, size_t n, size_t size), (old, n, size))
 T_NOMEM_WRAP(aligned_alloc, (size_t alignment, size_t size), (alignment, size))
 T_NOMEM_WRAP(strdup, (const char *text), (text))
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+			  void *argument);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+			  void *argument);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+			  void *argument)
+{
+	return t_nomem_refuse() ? EAGAIN : __real_pthread_create(thread, attributes, run, argument);
+}
 
 #endif

@@ -5,6 +5,7 @@
 #include "jobs/keeper.h"
 
 #include "base/base.h"
+#include "base/thread.h"
 #include "jobs/futex.h"
 
 /*
@@ -110,7 +111,7 @@ psg_status psgi_keeper_start(psgi_keeper *keeper, psgi_lanes *lanes, psg_error *
 	psgi_event_init(&keeper->event);
 	atomic_store_explicit(&keeper->stop, false, memory_order_relaxed);
 	atomic_store_explicit(&keeper->alarm_ns, PSGI_NEVER, memory_order_relaxed);
-	if (pthread_create(&keeper->thread, NULL, keep, keeper) != 0)
+	if (!psgi_thread_start(&keeper->thread, keep, keeper))
 		return psgi_fail(error, PSG_NOMEM, "no thread for the worker's deadlines");
 	return PSG_OK;
 }

@@ -24,7 +24,7 @@ typedef struct psgi_keeper {
 	_Atomic int64_t alarm_ns;
 } psgi_keeper;
 
-/* Starts the thread, with the caller's signal mask. */
+/* Starts the thread. */
 psg_status psgi_keeper_start(psgi_keeper *keeper, psgi_lanes *lanes, psg_error *error);
 void psgi_keeper_join(psgi_keeper *keeper);
 

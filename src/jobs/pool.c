@@ -5,10 +5,9 @@
 #include "jobs/jobs.h"
 
 #include "base/base.h"
+#include "base/thread.h"
 #include "jobs/futex.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -77,16 +76,10 @@ static void close_started(psgi_pool *pool)
 	free(pool);
 }
 
-/* No signal of the program is handled on our threads. */
 static bool start(psgi_pool *pool, int32_t threads)
 {
-	sigset_t all, before;
-
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	while (pool->n < threads && pthread_create(&pool->threads[pool->n], NULL, work, pool) == 0)
+	while (pool->n < threads && psgi_thread_start(&pool->threads[pool->n], work, pool))
 		pool->n++;
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return pool->n == threads;
 }
 

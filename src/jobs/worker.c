@@ -5,12 +5,12 @@
 #include "jobs/worker.h"
 
 #include "base/base.h"
+#include "base/thread.h"
 #include "jobs/fork.h"
 #include "jobs/futex.h"
 #include "jobs/jobs.h"
 #include "jobs/thread.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,22 +20,14 @@
 
 /* --- opening --- */
 
-/* No signal of the program is handled on our threads. */
 static psg_status start_threads(psg_worker *worker, psg_error *error)
 {
-	sigset_t all, before;
-	psg_status status;
+	psg_status status = psgi_keeper_start(&worker->keeper, &worker->lanes, error);
 
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	status = psgi_keeper_start(&worker->keeper, &worker->lanes, error);
-	if (status == PSG_OK &&
-	    pthread_create(&worker->thread, NULL, psgi_worker_main, worker) != 0) {
-		psgi_keeper_join(&worker->keeper);
-		status = psgi_fail(error, PSG_NOMEM, "no thread for the worker");
-	}
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return status;
+	if (status != PSG_OK || psgi_thread_start(&worker->thread, psgi_worker_main, worker))
+		return status;
+	psgi_keeper_join(&worker->keeper);
+	return psgi_fail(error, PSG_NOMEM, "no thread for the worker");
 }
 
 static psg_status wait_opened(psg_worker *worker)

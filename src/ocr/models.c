@@ -2,6 +2,7 @@
 /* Finding and loading the models and the dictionary. */
 #include "config.h"
 
+#include "base/thread.h"
 #include "ocr/engine.h"
 #include "ocr/strbuf.h"
 
@@ -142,7 +143,7 @@ static psg_status run_loads(struct load *loads, size_t n, psg_error *error)
 	psg_status status = PSG_OK;
 
 	for (size_t i = 0; i + 1 < n; i++)
-		started[i] = pthread_create(&threads[i], NULL, run_load, &loads[i]) == 0;
+		started[i] = psgi_thread_start(&threads[i], run_load, &loads[i]);
 	for (size_t i = 0; i < n; i++)
 		if (!started[i])
 			(void)run_load(&loads[i]);
