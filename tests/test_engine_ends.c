@@ -239,6 +239,63 @@ START_TEST(room_when_told)
 }
 END_TEST
 
+static psg_status nothing(psg_device *device, void *arg, psg_error *error)
+{
+	(void)device;
+	(void)arg;
+	(void)error;
+	return PSG_OK;
+}
+
+/* On the host thread, whose lane has one slot; the worker may not have let it go yet. */
+static void take_the_slot(psg_future *future, void *user)
+{
+	psg_status status;
+
+	(void)future;
+	do
+		status = psg_submit_function(worker, nothing, NULL, NULL, user, NULL);
+	while (status == PSG_FULL);
+	ck_assert_int_eq(status, PSG_OK);
+}
+
+static int64_t cpu_ns(void)
+{
+	struct timespec time;
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+	return (int64_t)time.tv_sec * PSG_SECOND + time.tv_nsec;
+}
+
+/* A callback keeps the only job slot of the only host thread: pages wait for it, without haste. */
+START_TEST(slot_held_by_a_callback)
+{
+	psg_future *holder, *first, *second;
+	psg_job_options options = { .done = take_the_slot, .user = &holder };
+	psg_ocr *engine;
+	int64_t before;
+
+	psg_ocr_close(ocr);
+	psg_worker_close(worker);
+	worker = t_worker(1);
+	ocr = NULL;
+	engine = t_engine(&worker, 1, &(psg_ocr_options){ .host_threads = 1 });
+	first = t_submit(engine, file, &options);
+	(void)t_wait(first);
+	second = t_submit(engine, file, NULL);
+	ck_assert_int_eq(psg_future_wait(holder), PSG_OK);
+	ck_assert_int_eq(psg_future_wait_for(second, 50 * PSG_MILLISECOND), PSG_TIMED_OUT);
+	before = cpu_ns();
+	ck_assert_int_eq(psg_future_wait_for(second, 400 * PSG_MILLISECOND), PSG_TIMED_OUT);
+	ck_assert_int_lt(cpu_ns() - before, 100 * PSG_MILLISECOND);
+	psg_future_release(holder);
+	ck_assert_str_eq(t_wait(second)->lines[0].text, "READ 42");
+	psg_future_release(first);
+	psg_future_release(second);
+	psg_ocr_close(engine);
+}
+END_TEST
+
 /* --- whose turn it is --- */
 
 static atomic_int turn;
@@ -380,6 +437,7 @@ static Suite *suite(void)
 	tcase_add_test(pages, deadline_while_waiting);
 	tcase_add_test(pages, full);
 	tcase_add_test(pages, room_when_told);
+	tcase_add_test(pages, slot_held_by_a_callback);
 	tcase_add_test(pages, urgent_first);
 	tcase_add_loop_test(pages, close_with_pages, 0, 6);
 	tcase_add_test(pages, close_ends_submitting);

@@ -7,14 +7,18 @@
 #include "jobs/fork.h"
 #include "ocr/page.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define DEFAULT_PAGES 64
 
 /* Host threads at most; chosen: beyond this many cores decoding is never what is waited for. */
 #define MOST_HOST_THREADS 64
+
+/* Before another try for a job slot that no job's end will tell of; chosen: a slot comes home
+ * within a few microseconds, and a core has better to do than to ask all the time. */
+#define RETRY_NS 100000
 
 /*
  * Pages that are worked on at a time: two at each worker keep it busy while one is with the host,
@@ -124,8 +128,9 @@ void psgi_engine_park(psg_ocr *ocr, psgi_page *page, uint64_t before)
 	}
 	(void)atomic_fetch_sub(&ocr->n_parked, 1);
 	(void)pthread_mutex_unlock(&ocr->lock);
-	/* A job has ended, or all have and the last slot is being handed back this moment. */
-	(void)sched_yield();
+	/* A job has ended, or all have and the last slot is being handed back this moment; but it
+	 * may also be held by a job that was submitted from a page's callback. */
+	(void)nanosleep(&(struct timespec){ .tv_nsec = RETRY_NS }, NULL);
 	psgi_page_wake(page, PSGI_WAKE);
 }
 
