@@ -276,8 +276,11 @@ END_TEST
 START_TEST(bad_options)
 {
 	static const psg_ocr_options bad[] = {
-		{ .limit_side = 5 }, { .host_threads = -1 }, { .max_pixels = -1 },
-		{ .unclip = -1 },    { .box_score = NAN },
+		{ .limit_side = 5 },         { .limit_side = -960 },
+		{ .limit_side = INT32_MAX }, { .host_threads = -1 },
+		{ .max_pixels = INT64_MIN }, { .unclip = -1 },
+		{ .unclip = INFINITY },      { .box_score = NAN },
+		{ .box_score = -0.5F },      { .box_threshold = 1e30F },
 	};
 	psg_ocr *none = ocr;
 
@@ -289,6 +292,9 @@ START_TEST(bad_options)
 		ck_assert_uint_gt(strlen(error.message), 10);
 	}
 	ck_assert_int_eq(psg_ocr_open(NULL, 0, NULL, &none, NULL), PSG_NO_DEVICE);
+	ck_assert_int_eq(psg_ocr_open(NULL, 1, NULL, &none, NULL), PSG_INVALID);
+	ck_assert_int_eq(psg_ocr_open((psg_worker *[]){ worker, NULL }, 2, NULL, &none, NULL),
+			 PSG_INVALID);
 	psg_ocr_close(NULL);
 }
 END_TEST

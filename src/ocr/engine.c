@@ -370,6 +370,9 @@ psg_status psg_ocr_open(psg_worker *const *workers, size_t n, const psg_ocr_opti
 		options = &defaults;
 	if (n == 0)
 		return psgi_fail(error, PSG_NO_DEVICE, "an engine needs at least one worker");
+	for (size_t i = 0; i < n; i++)
+		if (workers == NULL || workers[i] == NULL)
+			return psgi_fail(error, PSG_INVALID, "worker %zu of %zu is NULL", i, n);
 	status = check_options(options, error);
 	if (status == PSG_OK)
 		status = create(workers, n, options, &ocr, error);
