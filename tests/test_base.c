@@ -92,6 +92,20 @@ START_TEST(prefixes)
 }
 END_TEST
 
+START_TEST(messages_are_printable)
+{
+	psg_error error = PSG_ERROR_INIT;
+
+	/* An escape sequence, a line that is not ours, a control character of UTF-8; an accent
+	 * stays. */
+	psgi_fail(&error, PSG_FORMAT, "'%s'", "a\033[2Jb\x7f\nERROR:\tc\r\xc2\x9b\xc3\xa9\xc2\xa0");
+	ck_assert_str_eq(error.message, "'a?[2Jb? ERROR: c ??\xc3\xa9\xc2\xa0'");
+	psgi_fail(&error, PSG_FORMAT, "end");
+	psgi_error_prefix(&error, "%s", "\001\002");
+	ck_assert_str_eq(error.message, "??: end");
+}
+END_TEST
+
 START_TEST(oom_is_told)
 {
 	psg_error error = PSG_ERROR_INIT;
@@ -196,6 +210,7 @@ int main(void)
 	tcase_add_test(cases, status_values);
 	tcase_add_test(cases, fail_fills);
 	tcase_add_test(cases, prefixes);
+	tcase_add_test(cases, messages_are_printable);
 	tcase_add_test(cases, oom_is_told);
 	tcase_add_test(cases, clock_runs_forward);
 	tcase_add_test(cases, log_levels);

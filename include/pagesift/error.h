@@ -59,7 +59,8 @@ typedef enum psg_status {
 /* Bytes of a message with its terminator; long enough for a JIT log's tail. */
 #define PSG_ERROR_MESSAGE_SIZE 1024
 
-/* Plain data, owned by the caller; filled only when a call fails. */
+/* Plain data, owned by the caller; filled only when a call fails.  A message is one line: control
+ * characters of the names in it are replaced. */
 typedef struct psg_error {
 	psg_status code;
 	char message[PSG_ERROR_MESSAGE_SIZE];

@@ -40,6 +40,20 @@ const char *psg_version(void)
 	return PACKAGE_VERSION;
 }
 
+/* Names from files end up in messages, and messages on terminals and in logs: what would move a
+ * cursor or begin a line becomes harmless.  UTF-8 has control characters of two bytes too. */
+static void make_printable(char *message)
+{
+	for (unsigned char *at = (unsigned char *)message; *at != '\0'; at++) {
+		if (*at == '\n' || *at == '\t' || *at == '\r')
+			*at = ' ';
+		else if (*at < 0x20 || *at == 0x7f)
+			*at = '?';
+		else if (*at == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f)
+			at[0] = at[1] = '?';
+	}
+}
+
 psg_status psgi_fail(psg_error *error, psg_status code, const char *format, ...)
 {
 	va_list args;
@@ -50,6 +64,7 @@ psg_status psgi_fail(psg_error *error, psg_status code, const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(error->message, sizeof(error->message), format, args);
 	va_end(args);
+	make_printable(error->message);
 	return code;
 }
 
@@ -70,4 +85,5 @@ void psgi_error_prefix(psg_error *error, const char *format, ...)
 	error->message[sizeof(error->message) - 1] = '\0';
 	memcpy(error->message, head, n);
 	memcpy(error->message + n, ": ", 2);
+	make_printable(error->message);
 }
