@@ -35,10 +35,11 @@ PSGI_INLINE float psgi_exp_negative(float x)
 {
 	const float magic = 12582912.0F; /* 1.5 * 2^23: adding it rounds to an integer */
 	float t, n, r, p;
-	int32_t bits;
+	uint32_t bits;
 
 	x = x < -87.0F ? -87.0F : x;
 	t = x * 1.44269504F + magic;
+	memcpy(&bits, &t, sizeof(bits)); /* n is in its low bits, of a NaN nothing in particular */
 	n = t - magic;
 	r = x - n * 0.693145752F; /* ln 2 in two parts, the first exact in few bits */
 	r -= n * 1.42860677e-6F;
@@ -49,7 +50,7 @@ PSGI_INLINE float psgi_exp_negative(float x)
 	p = p * r + 0.5F;
 	p = p * r + 1.0F;
 	p = p * r + 1.0F;
-	bits = ((int32_t)n + 127) << 23;
+	bits = (bits + 127) << 23;
 	memcpy(&t, &bits, sizeof(t));
 	return p * t;
 }
