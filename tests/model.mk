@@ -20,7 +20,7 @@ tests_test_plans_LDADD = $(TEST_MODEL) $(TEST_LIBS)
 
 check_PROGRAMS += tests/test_onnx
 TESTS += tests/test_onnx
-tests_test_onnx_SOURCES = tests/test_onnx.c
+tests_test_onnx_SOURCES = tests/test_onnx.c tests/onnx_text.c tests/onnx_text.h
 tests_test_onnx_CPPFLAGS = $(TEST_CPPFLAGS) $(PROTOBUF_C_CFLAGS)
 tests_test_onnx_LDADD = $(TEST_MODEL) $(TEST_LIBS)
 
@@ -45,6 +45,30 @@ endif
 
 EXTRA_DIST += tests/make_goldens.cjs tests/golden/cls_48x192.f32 tests/golden/det_64x64.f32 \
 	tests/golden/det_96x160.f32 tests/golden/rec_48x101.f32 tests/golden/rec_48x64.f32
+
+# Model files that are nearly right.  As a test: always the same ones.  With clang's fuzzer:
+# make fuzz-onnx [FUZZ_SECONDS=600] [FUZZ_SEEDS=DIR]
+check_PROGRAMS += tests/fuzz_onnx
+TESTS += tests/fuzz_onnx
+tests_fuzz_onnx_SOURCES = tests/fuzz_onnx.c tests/onnx_text.c tests/onnx_text.h
+tests_fuzz_onnx_CPPFLAGS = $(AM_CPPFLAGS) $(PROTOBUF_C_CFLAGS)
+tests_fuzz_onnx_LDADD = $(TEST_MODEL) $(EXTERNAL_LIBS)
+
+FUZZ_ONNX_FILES = tests/fuzz_onnx.c $(libpsgbase_la_SOURCES) $(libpsgdevice_la_SOURCES) \
+	$(libpsgops_la_SOURCES) $(libpsgmodel_la_SOURCES)
+fuzz-onnx: tests/fuzz_onnx$(EXEEXT)
+	$(MKDIR_P) tests/fuzz-onnx.seeds tests/fuzz-onnx.found
+	tests/fuzz_onnx --seeds tests/fuzz-onnx.seeds
+	for f in $(FUZZ_ONNX_FILES); do case $$f in *.c) echo $(srcdir)/$$f ;; esac; done \
+		>tests/fuzz-onnx.sources
+	clang -std=gnu11 -O1 -g -DPSG_LIBFUZZER -fsanitize=fuzzer,address,undefined \
+		-fno-sanitize-recover=undefined -Wno-unknown-pragmas $(DEFS) -I. $(AM_CPPFLAGS) \
+		$(PROTOBUF_C_CFLAGS) -o tests/fuzz-onnx.bin $$(cat tests/fuzz-onnx.sources) \
+		src/model/onnx.pb-c.c $(DNNL_LIBS) $(PROTOBUF_C_LIBS) $(PTHREAD_LIBS) -lm
+	tests/fuzz-onnx.bin -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 \
+		-malloc_limit_mb=256 -max_len=8192 tests/fuzz-onnx.found tests/fuzz-onnx.seeds \
+		$(FUZZ_SEEDS)
+.PHONY: fuzz-onnx
 
 # ONNX's own test data, as `make check-onnx`
 EXTRA_PROGRAMS += tests/onnx_suite

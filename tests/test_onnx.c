@@ -7,10 +7,15 @@
 
 #include "model/onnx.pb-c.h"
 
+#include "onnx_text.h"
+
 #include <check.h>
 #include <pagesift/gpu.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* --- a small model, built field by field: y = conv(x, w), z = relu(y) --- */
 
@@ -310,6 +315,119 @@ START_TEST(is_refused)
 }
 END_TEST
 
+/* --- and what is wrong with others, as text --- */
+
+static const struct {
+	const char *text;
+	psg_status status;
+	const char *words[3];
+} wrong_texts[] = {
+	/* names: twice, nowhere, nobody's */
+	{ "in x 2; in x 2; Relu x > y; out y", PSG_FORMAT, { "'x'", "twice" } },
+	{ "in x 2; w k 2 = 1 2; w k 2 = 1 2; Add x k > y; out y", PSG_FORMAT, { "'k'", "twice" } },
+	{ "in x 2; c k 2 = 1 2; w k 2 = 1 2; Add x k > y; out y", PSG_FORMAT, { "'k'", "twice" } },
+	{ "in x 2; Relu x > x; out x", PSG_FORMAT, { "'x'", "twice" } },
+	{ "in x 2; Split x > y y axis=0; out y", PSG_FORMAT, { "'y'", "twice" } },
+	{ "in x 2; Add x nobody > y; out y",
+	  PSG_FORMAT,
+	  { "'y' (Add)", "'nobody'", "nothing makes" } },
+	{ "in x 2; Relu > y; out y", PSG_FORMAT, { "'y' (Relu)", "0 inputs of data, 1" } },
+	{ "in x 2; Relu x > -; Neg x > y; out y", PSG_FORMAT, { "Relu", "no output" } },
+	{ "in x 2; Relu x > y", PSG_FORMAT, { "no output" } },
+	/* names that would clear a terminal or forge a line of a log */
+	{ "in x 2; Add x \033[2J\007 > y\x9b\177; out y\x9b\177", PSG_FORMAT, { "'?[2J?'" } },
+	{ "in x 2; Evil\033[31m x > y; out y", PSG_UNSUPPORTED, { "(Evil?[31m)" } },
+	/* sizes: of weights, of ports, of both together */
+	{ "in x 2; w k 2 = 1; Add x k > y; out y", PSG_FORMAT, { "k: ", "8 bytes", "has 4" } },
+	{ "in x 2; w k 2 = 1 2 3; Add x k > y; out y", PSG_FORMAT, { "k: ", "8 bytes", "has 12" } },
+	{ "in x 2; w k -2 = 1 2; Add x k > y; out y", PSG_FORMAT, { "k: ", "[-2]", "negative" } },
+	{ "in x 2; w k 0 -2 = ; Add x k > y; out y", PSG_FORMAT, { "k: ", "[0,-2]", "negative" } },
+	{ "in x 2; w k 4294967296 4294967296 = 1; Add x k > y; out y",
+	  PSG_FORMAT,
+	  { "k: ", "[4294967296,4294967296]", "limit" } },
+	{ "in x 2; w k 0 4294967296 4294967296 = ; Add x k > y; out y",
+	  PSG_FORMAT,
+	  { "k: ", "limit" } },
+	{ "in x 2; w k 1 1 1 1 1 1 1 = 1; Add x k > y; out y",
+	  PSG_UNSUPPORTED,
+	  { "k: ", "7", "at most 6" } },
+	{ "in x 9223372036854775807 4; Relu x > y; out y", PSG_FORMAT, { "limit" } },
+	{ "in x 1 1 1 1 1 1 1; Relu x > y; out y", PSG_UNSUPPORTED, { "'x'", "7", "at most 6" } },
+	{ "in x 2 3; in z 2 4; Add x z > y; out y", PSG_FORMAT, { "'y' (Add)", "[2,3]", "[2,4]" } },
+	{ "in x 2 3; c s i64 2 = 4 4; Reshape x s > y; out y",
+	  PSG_FORMAT,
+	  { "'y' (Reshape)", "[2,3]", "[4,4]" } },
+	{ "in x 1 2 4; w k 1 2 2 = 1 1 1 1; w b 2 = 1 1; Conv x k b > y; out y",
+	  PSG_FORMAT,
+	  { "'y' (Conv)", "[2]", "1" } },
+	/* both operands known at load: folded, and wrong then already */
+	{ "in x 2; c a 2 = 1 2; c b 3 = 1 2 3; Add a b > d; Add x d > y; out y",
+	  PSG_FORMAT,
+	  { "'d' (Add)", "[2]", "[3]" } },
+	{ "c a i64 1 = 1; c b i64 1 = 0; Div a b > y; out y i64",
+	  PSG_FORMAT,
+	  { "'y' (Div)", "division by zero" } },
+	/* element types */
+	{ "in x f64 2; Relu x > y; out y", PSG_UNSUPPORTED, { "'x'", "float64" } },
+	{ "in x 2; w k f64 2 = 1 2; Add x k > y; out y", PSG_UNSUPPORTED, { "k: ", "float64" } },
+	{ "in x i64 2; Sigmoid x > y; out y", PSG_UNSUPPORTED, { "'y' (Sigmoid)", "I64" } },
+	{ "in x 2; w k i64 2 = 1 2; Add x k > y; out y", PSG_FORMAT, { "'y' (Add)", "types" } },
+	{ "in x 2; Shape x > y; out y", PSG_FORMAT, { "'y'", "integers", "declares float32" } },
+	{ "in x 2; Relu x > y; out y i64", PSG_FORMAT, { "'y'", "float32", "declares integers" } },
+};
+
+START_TEST(text_is_refused)
+{
+	psg_error error = PSG_ERROR_INIT;
+	psg_model *model;
+	size_t size;
+	uint8_t *data = t_onnx(wrong_texts[_i].text, &size);
+
+	ck_assert_msg(psg_model_load_memory(data, size, "text.onnx", NULL, &model, &error) ==
+			      wrong_texts[_i].status,
+		      "%s: %s: %s", wrong_texts[_i].text, psg_status_name(error.code),
+		      error.message);
+	ck_assert_ptr_null(model);
+	for (int i = 0; i < 3 && wrong_texts[_i].words[i] != NULL; i++)
+		ck_assert_msg(strstr(error.message, wrong_texts[_i].words[i]) != NULL,
+			      "%s: '%s' has no '%s'", wrong_texts[_i].text, error.message,
+			      wrong_texts[_i].words[i]);
+	for (const char *at = error.message; *at != '\0'; at++)
+		ck_assert_int_ge((unsigned char)*at, ' ');
+	free(data);
+}
+END_TEST
+
+/* A weight that names another file: refused without opening it, which here would never return. */
+START_TEST(external_data_is_not_opened)
+{
+	char folder[] = "/tmp/pagesift-onnx-XXXXXX", path[64];
+	struct small *s = new_small();
+	Onnx__StringStringEntryProto entry = ONNX__STRING_STRING_ENTRY_PROTO__INIT, *entries[1];
+	psg_error error = PSG_ERROR_INIT;
+	psg_model *model;
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	(void)snprintf(path, sizeof(path), "%s/weights", folder);
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	entry.key = "location";
+	entry.value = path;
+	entries[0] = &entry;
+	s->weight.n_external_data = 1;
+	s->weight.external_data = entries;
+	for (int round = 0; round < 2; round++) {
+		ck_assert_int_eq(load(s, &model, &error), PSG_UNSUPPORTED);
+		ck_assert_ptr_nonnull(
+			strstr(error.message, "w: keeps its weights in another file"));
+		weight_external(s);
+		s->weight.n_float_data = 0;
+	}
+	(void)unlink(path);
+	(void)rmdir(folder);
+	free(s);
+}
+END_TEST
+
 START_TEST(good_one_runs)
 {
 	struct small *s = new_small();
@@ -452,9 +570,9 @@ END_TEST
 START_TEST(nested_without_end)
 {
 	enum { DEPTH = 200000 };
-	/* Each level wraps the one inside: attribute.g (6) in node.attribute (5) in graph.node (1).
-	 */
-	static const uint8_t tags[] = { 0x32, 0x2a, 0x0a };
+	/* From outside: model.graph (7), then over and over graph.node (1), node.attribute (5) and
+	 * attribute.g (6). */
+	static const uint8_t tags[] = { 0x0a, 0x2a, 0x32 };
 	size_t room = (size_t)DEPTH * 8, at = room, length = 0;
 	uint8_t *data = malloc(room);
 	psg_error error = PSG_ERROR_INIT;
@@ -472,12 +590,33 @@ START_TEST(nested_without_end)
 		}
 		at -= n;
 		memcpy(data + at, varint, n);
-		data[--at] =
-			level == DEPTH - 1 ? 0x3a : tags[level % 3]; /* model.graph outermost */
+		data[--at] = level == DEPTH - 1 ? 0x3a : tags[(DEPTH - 2 - level) % 3];
 		length += n + 1;
 	}
 	ck_assert_int_eq(psg_model_load_memory(data + at, length, NULL, NULL, &model, &error),
 			 PSG_FORMAT);
+	ck_assert_msg(strstr(error.message, "too deep") != NULL, "%s", error.message);
+	free(data);
+}
+END_TEST
+
+/* Empty nodes of two bytes each, which are a hundred times larger in memory. */
+START_TEST(larger_in_memory)
+{
+	enum { NODES = 60000 };
+	uint8_t *data = calloc(1, NODES * 2 + 4);
+	psg_error error = PSG_ERROR_INIT;
+	psg_model *model;
+
+	ck_assert_ptr_nonnull(data);
+	/* model.graph, with its length in three groups of seven bits */
+	memcpy(data, (uint8_t[]){ 0x3a, 0xc0, 0xa9, 0x07 }, 4);
+	ck_assert_int_eq(0x40 + (0x29 << 7) + (0x07 << 14), NODES * 2);
+	for (int i = 0; i < NODES; i++)
+		data[4 + 2 * i] = 0x0a;
+	ck_assert_int_eq(psg_model_load_memory(data, NODES * 2 + 4, NULL, NULL, &model, &error),
+			 PSG_FORMAT);
+	ck_assert_msg(strstr(error.message, "over 64 times") != NULL, "%s", error.message);
 	free(data);
 }
 END_TEST
@@ -547,12 +686,16 @@ int main(void)
 
 	tcase_set_timeout(tests, 120);
 	tcase_add_loop_test(tests, is_refused, 0, N_WRONGS);
+	tcase_add_loop_test(tests, text_is_refused, 0,
+			    (int)(sizeof(wrong_texts) / sizeof(wrong_texts[0])));
+	tcase_add_test(tests, external_data_is_not_opened);
 	tcase_add_loop_test(tests, good_one_runs, 0, 2);
 	tcase_add_test(tests, wrong_shapes_at_run);
 	tcase_add_test(tests, stop_ends_a_run);
 	tcase_add_test(tests, truncated_anywhere);
 	tcase_add_test(tests, flipped_bits);
 	tcase_add_test(tests, nested_without_end);
+	tcase_add_test(tests, larger_in_memory);
 	tcase_add_test(tests, not_a_model);
 	tcase_add_test(tests, files);
 	tcase_add_test(tests, digest_needs_a_softmax);

@@ -112,9 +112,7 @@ static psg_status check_fixed(const psg_model *model, psg_error *error)
 	}
 	status = psgi_specialise(graph, shapes, NULL, &flow, error);
 	psgi_flow_free(&flow);
-	if (status == PSG_INVALID && error != NULL)
-		error->code = PSG_FORMAT; /* the file's fault, not the caller's */
-	return status == PSG_INVALID ? PSG_FORMAT : status;
+	return status;
 }
 
 /* Operators left when constants are folded (chosen: forty times the largest model here).  Planning
@@ -155,7 +153,10 @@ static psg_status finish_load(psg_model *model, psg_error *error)
 	if (status == PSG_OK)
 		status = check_fixed(model, error);
 	model->nodes_after_passes = model->graph->n_nodes;
-	return status;
+	if (status == PSG_INVALID && error != NULL)
+		error->code =
+			PSG_FORMAT; /* what does not fit is the file's fault, not the caller's */
+	return status == PSG_INVALID ? PSG_FORMAT : status;
 }
 
 psg_status psg_model_load_memory(const void *data, size_t size, const char *name,

@@ -30,7 +30,8 @@ struct limits {
 	ProtobufCAllocator allocator;
 	uintptr_t stack;
 	size_t left;
-	bool no_memory; /* rather than beyond the limits */
+	const char *passed; /* the first limit that was, or NULL */
+	bool no_memory;     /* rather than beyond the limits */
 };
 
 /* The frame's address: that of a local variable is on no stack at all where AddressSanitizer moved
@@ -46,12 +47,16 @@ static void *limited_alloc(void *data, size_t size)
 	uintptr_t depth = limits->stack - stack_here();
 	void *memory;
 
-	if (depth > MAX_STACK_BYTES || size > limits->left)
-		return NULL; /* which fails the unpacking in an orderly way */
+	/* NULL fails the unpacking in an orderly way. */
+	if (limits->passed == NULL && depth > MAX_STACK_BYTES)
+		limits->passed = "graphs within graphs, too deep";
+	else if (limits->passed == NULL && size > limits->left)
+		limits->passed = "it would take over 64 times the file's size in memory";
+	if (limits->passed != NULL)
+		return NULL;
 	limits->left -= size;
 	memory = malloc(size);
-	if (memory == NULL)
-		limits->no_memory = true;
+	limits->no_memory = limits->no_memory || memory == NULL;
 	return memory;
 }
 
@@ -538,7 +543,8 @@ static psg_status build(const Onnx__ModelProto *model, psgi_graph *graph, psg_er
 psg_status psgi_onnx_read(const void *data, size_t size, const char *name, psgi_graph **out,
 			  psg_error *error)
 {
-	struct limits limits = { { limited_alloc, limited_free, &limits }, stack_here(), 0, false };
+	struct limits limits = { .allocator = { limited_alloc, limited_free, &limits },
+				 .stack = stack_here() };
 	Onnx__ModelProto *model;
 	psgi_graph *graph;
 	psg_status status;
@@ -557,7 +563,9 @@ psg_status psgi_onnx_read(const void *data, size_t size, const char *name, psgi_
 	if (graph->name == NULL || limits.no_memory)
 		status = no_memory(error);
 	else if (model == NULL)
-		status = psgi_fail(error, PSG_FORMAT, "not an ONNX model, or truncated");
+		status = psgi_fail(error, PSG_FORMAT, "%s",
+				   limits.passed == NULL ? "not an ONNX model, or truncated"
+							 : limits.passed);
 	else
 		status = build(model, graph, error);
 	if (model != NULL)

@@ -397,7 +397,7 @@ void psgi_read_lrn(psgi_reader *r)
 
 	if (size < 1)
 		psgi_reader_fail(r, PSG_FORMAT, "attribute '%s' is not positive", "size");
-	if (!has_inputs(r, 1))
+	if (size < 1 || !has_inputs(r, 1))
 		return;
 	rows = unary(PSG_OP_RESHAPE, emit(r, binary(PSG_OP_MUL, x, x)));
 	rows.bind = bind_channels_as_rows;

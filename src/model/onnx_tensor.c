@@ -99,8 +99,6 @@ static void copy_field(const Onnx__TensorProto *proto, int64_t n, void *to)
 {
 	int64_t *wide = to;
 
-	if (n == 0)
-		return;
 	if (proto->data_type == 1) {
 		memcpy(to, proto->float_data, (size_t)n * sizeof(float));
 	} else if (proto->data_type == 7) {
@@ -144,6 +142,8 @@ psg_status psgi_onnx_tensor(const Onnx__TensorProto *proto, const char *what, ps
 	status = psg_tensor_create(dtype, &shape, out, error);
 	if (status != PSG_OK)
 		return status;
+	if (n == 0)
+		return PSG_OK; /* there may be no data at all to copy from */
 	if (raw)
 		copy_raw(proto->raw_data.data, proto->data_type, n, psg_tensor_data(*out));
 	else

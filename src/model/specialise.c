@@ -182,6 +182,26 @@ static psg_status check_input(const psg_port *port, const psg_shape *shape, psg_
 			 psgi_shape_text(shape, have), psgi_shape_text(&port->shape, want));
 }
 
+static const char *elements_of(psg_dtype dtype)
+{
+	return dtype == PSG_F32 ? "float32" : "integers";
+}
+
+/* What comes out must be what the file declares, as callers rely on it. */
+static psg_status check_outputs(const psgi_flow *flow, psg_error *error)
+{
+	for (size_t i = 0; i < flow->graph->n_outputs; i++) {
+		const psg_port *port = &flow->graph->output_ports[i];
+		psg_dtype dtype = flow->values[flow->outputs[i]].dtype;
+
+		if (dtype != port->dtype)
+			return psgi_fail(error, PSG_INVALID,
+					 "output '%.80s' is %s, the file declares %s", port->name,
+					 elements_of(dtype), elements_of(port->dtype));
+	}
+	return PSG_OK;
+}
+
 psg_status psgi_specialise(const psgi_graph *graph, const psg_shape *shapes,
 			   psg_tensor *const *known, psgi_flow *flow, psg_error *error)
 {
@@ -216,5 +236,5 @@ psg_status psgi_specialise(const psgi_graph *graph, const psg_shape *shapes,
 			psgi_error_prefix(error, "node '%.80s' (%s)", graph->nodes[i].name,
 					  graph->nodes[i].op_type);
 	}
-	return status;
+	return status == PSG_OK ? check_outputs(flow, error) : status;
 }
