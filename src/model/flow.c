@@ -159,9 +159,10 @@ static int32_t or_one(int32_t value)
 }
 
 /* What a map adds to a width before it divides by the stride. */
-static int32_t growth(const psgi_width_map *map)
+static int64_t growth(const psgi_width_map *map)
 {
-	return map->pad_begin + map->pad_end - (or_one(map->kernel) - 1) * or_one(map->dilation);
+	return (int64_t)map->pad_begin + map->pad_end -
+	       ((int64_t)or_one(map->kernel) - 1) * or_one(map->dilation);
 }
 
 static bool same_map(const psgi_width_map *a, const psgi_width_map *b)
