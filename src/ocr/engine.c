@@ -32,52 +32,37 @@ static size_t running_pages(size_t n_workers)
 /* --- lists; under the lock --- */
 
 /* Behind all of the same priority. */
-static void list_add(psgi_page_list *list, psgi_page *page)
+static void list_add(psgi_page **list, psgi_page *page)
 {
-	psgi_page *before = NULL, *after = list->first;
+	psgi_page **link = list;
 
-	while (after != NULL && after->priority >= page->priority) {
-		before = after;
-		after = after->wait_next;
-	}
-	page->wait_next = after;
+	while (*link != NULL && (*link)->priority >= page->priority)
+		link = &(*link)->wait_next;
+	page->wait_next = *link;
+	*link = page;
 	page->waits_in = list;
-	if (before == NULL)
-		list->first = page;
-	else
-		before->wait_next = page;
-	if (after == NULL)
-		list->last = page;
 }
 
-static psgi_page *list_pop(psgi_page_list *list)
+static psgi_page *list_pop(psgi_page **list)
 {
-	psgi_page *page = list->first;
+	psgi_page *page = *list;
 
 	if (page == NULL)
 		return NULL;
-	list->first = page->wait_next;
-	if (list->first == NULL)
-		list->last = NULL;
+	*list = page->wait_next;
 	page->waits_in = NULL;
 	return page;
 }
 
 static void list_remove(psgi_page *page)
 {
-	psgi_page_list *list = page->waits_in;
-	psgi_page *before = NULL;
+	psgi_page **link = page->waits_in;
 
-	if (list == NULL)
+	if (link == NULL)
 		return;
-	for (psgi_page *p = list->first; p != page; p = p->wait_next)
-		before = p;
-	if (before == NULL)
-		list->first = page->wait_next;
-	else
-		before->wait_next = page->wait_next;
-	if (list->last == page)
-		list->last = before;
+	while (*link != page)
+		link = &(*link)->wait_next;
+	*link = page->wait_next;
 	page->waits_in = NULL;
 }
 

@@ -31,11 +31,6 @@ psg_status psgi_models_load(const char *dir, bool no_direction, psgi_models *out
 
 void psgi_models_free(psgi_models *models);
 
-/* Pages that wait, first in, first out. */
-typedef struct psgi_page_list {
-	psgi_page *first, *last;
-} psgi_page_list;
-
 struct psg_ocr {
 	psgi_task expiry;     /* first: the pool knows the engine by it */
 	psg_worker **workers; /* owned array of borrowed workers */
@@ -57,8 +52,9 @@ struct psg_ocr {
 	pthread_cond_t none; /* n_pages became 0 */
 	psgi_page *pages;    /* in flight */
 	size_t n_pages, n_running;
-	psgi_page_list waiting; /* for a place among the running ones, by priority */
-	psgi_page_list parked;  /* for a free job slot */
+	/* Pages that wait, by priority and then first in, first out. */
+	psgi_page *waiting; /* for a place among the running ones */
+	psgi_page *parked;  /* for a free job slot */
 };
 
 /* True: the page may run.  False: it waits, and is woken when it may. */

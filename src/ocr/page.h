@@ -64,7 +64,7 @@ struct psgi_page {
 	/* the engine's, under its lock */
 	psgi_page *previous, *next;
 	psgi_page *wait_next;
-	psgi_page_list *waits_in;
+	psgi_page **waits_in; /* the engine's `waiting` or `parked`; NULL: neither */
 	bool running;
 
 	/* the runner's, as all that follows */
