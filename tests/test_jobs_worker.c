@@ -413,6 +413,50 @@ START_TEST(a_lane_in_use_is_not_given_on)
 }
 END_TEST
 
+struct leaver {
+	psg_worker *worker;
+	atomic_int *ran;
+};
+
+static void *submit_and_leave(void *arg)
+{
+	const struct leaver *leaver = arg;
+
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(psg_submit_function(leaver->worker, t_add_one, leaver->ran, NULL,
+						     NULL, NULL),
+				 PSG_OK);
+	return NULL;
+}
+
+/* What a thread has queued runs after its end, and its lane is free for others only then. */
+START_TEST(a_thread_ends_before_its_jobs)
+{
+	atomic_int ran = 0;
+	struct leaver leaver = { t_open(4), &ran };
+	pthread_t thread;
+	t_gate gate;
+
+	t_gate_close(&gate, leaver.worker);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(pthread_create(&thread, NULL, submit_and_leave, &leaver), 0);
+		ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	}
+	ck_assert_uint_eq(t_lanes_made(leaver.worker), 4); /* the gate's, too */
+	ck_assert_uint_eq(t_stats(leaver.worker).lanes, 1);
+	t_gate_open(&gate);
+	while (t_stats(leaver.worker).queued > 0)
+		t_sleep_ns(PSG_MILLISECOND / 10);
+	ck_assert_int_eq(ran, 12);
+	ck_assert_int_eq(pthread_create(&thread, NULL, submit_and_leave, &leaver), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_uint_eq(t_lanes_made(leaver.worker), 4);
+	ck_assert_int_eq(psg_worker_drain(leaver.worker, -1), PSG_OK);
+	ck_assert_int_eq(ran, 16);
+	psg_worker_close(leaver.worker);
+}
+END_TEST
+
 struct late {
 	psg_worker *worker;
 	sem_t submitted, closed;
@@ -763,6 +807,7 @@ int main(void)
 		submitting_from_within,
 		ended_threads_give_their_lanes_back,
 		a_lane_in_use_is_not_given_on,
+		a_thread_ends_before_its_jobs,
 		a_thread_may_outlive_the_worker,
 		a_new_worker_at_an_old_address,
 		one_thread_and_several_workers,
