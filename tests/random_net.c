@@ -80,13 +80,13 @@ static Onnx__NodeProto *add_node(struct net *net, char *type, char *out, int n_i
 	onnx__node_proto__init(node);
 	node->op_type = type;
 	node->n_input = (size_t)n_in;
-	node->input = take(net, (size_t)n_in * sizeof(char *));
+	node->input = take(net, (size_t)n_in * sizeof(*node->input));
 	va_start(names, n_in);
 	for (int i = 0; i < n_in; i++)
 		node->input[i] = va_arg(names, char *);
 	va_end(names);
 	node->n_output = 1;
-	node->output = take(net, sizeof(char *));
+	node->output = take(net, sizeof(*node->input));
 	node->output[0] = out;
 	node->attribute = take(net, 8 * sizeof(*node->attribute));
 	net->nodes[net->graph.n_node++] = node;
