@@ -1,9 +1,12 @@
 # tests of the ops room
-check_PROGRAMS += tests/test_tensor tests/test_ops
-TESTS += tests/test_tensor tests/test_ops
+check_PROGRAMS += tests/test_tensor tests/test_pack tests/test_ops
+TESTS += tests/test_tensor tests/test_pack tests/test_ops
 tests_test_tensor_SOURCES = tests/test_tensor.c
 tests_test_tensor_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_tensor_LDADD = $(TEST_OPS) $(TEST_LIBS)
+tests_test_pack_SOURCES = tests/test_pack.c
+tests_test_pack_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_pack_LDADD = $(TEST_OPS) $(TEST_LIBS)
 tests_test_ops_SOURCES = tests/test_ops.c tests/t_ops.c tests/t_ops.h tests/t_suites.h \
 	tests/test_ops_window.c tests/test_ops_matrix.c tests/test_ops_element.c \
 	tests/test_ops_reduce.c tests/test_ops_move.c tests/test_ops_width.c tests/test_ops_refusal.c

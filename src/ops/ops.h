@@ -83,6 +83,9 @@ psg_status psgi_shape_check(const psg_shape *shape, psg_error *error);
 psg_status psgi_tensor_create_raw(psg_dtype dtype, const psg_shape *shape, psg_tensor **out,
 				  psg_error *error);
 
+/* True when the caller's reference is the only one, and so nobody else can come by another. */
+bool psgi_tensor_is_last(const psg_tensor *tensor);
+
 /* Views a tensor, with its valid widths. */
 psgi_view psgi_view_of(psg_tensor *tensor);
 

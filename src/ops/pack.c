@@ -4,6 +4,7 @@
 #include "ops/pack.h"
 
 #include "base/base.h"
+#include "ops/ops.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,18 +12,25 @@
 
 #define BUCKETS 256 /* chosen: a model here has about a hundred weights */
 
-struct entry {
-	struct entry *next;
-	psg_tensor *tensor;
+/* One packed form of a tensor. */
+struct form {
+	struct form *next;
 	void *key;
 	size_t key_bytes, bytes;
 	void *memory;
 };
 
+/* A tensor and its forms, which share one reference to it. */
+struct source {
+	struct source *next;
+	psg_tensor *tensor;
+	struct form *forms;
+};
+
 struct psgi_pack_cache {
 	pthread_mutex_t
 		lock; /* guards everything; taken while plans are made, never while they run */
-	struct entry *buckets[BUCKETS];
+	struct source *buckets[BUCKETS];
 	size_t bytes;
 };
 
@@ -38,86 +46,137 @@ psg_status psgi_pack_cache_create(psgi_pack_cache **out, psg_error *error)
 	return PSG_OK;
 }
 
-static void free_entry(struct entry *entry)
+static void free_form(struct form *form)
 {
-	if (entry == NULL)
-		return;
-	psg_tensor_unref(entry->tensor);
-	free(entry->key);
-	free(entry->memory);
-	free(entry);
+	free(form->key);
+	free(form->memory);
+	free(form);
+}
+
+/* Takes the first source out of a list, with all its forms. */
+static void drop(psgi_pack_cache *cache, struct source **link)
+{
+	struct source *source = *link;
+
+	*link = source->next;
+	while (source->forms != NULL) {
+		struct form *form = source->forms;
+
+		source->forms = form->next;
+		cache->bytes -= form->bytes;
+		free_form(form);
+	}
+	psg_tensor_unref(source->tensor);
+	free(source);
 }
 
 void psgi_pack_cache_destroy(psgi_pack_cache *cache)
 {
 	if (cache == NULL)
 		return;
-	for (size_t i = 0; i < BUCKETS; i++) {
-		while (cache->buckets[i] != NULL) {
-			struct entry *entry = cache->buckets[i];
-
-			cache->buckets[i] = entry->next;
-			free_entry(entry);
-		}
-	}
+	for (size_t i = 0; i < BUCKETS; i++)
+		while (cache->buckets[i] != NULL)
+			drop(cache, &cache->buckets[i]);
 	(void)pthread_mutex_destroy(&cache->lock);
 	free(cache);
 }
 
-/* Only spreads entries: equality is decided by the tensor and the whole key. */
-static size_t bucket_of(const psg_tensor *tensor)
+/* Drops what was packed of tensors that nobody but the cache holds. */
+static void drop_orphans(psgi_pack_cache *cache)
 {
-	return ((uintptr_t)tensor >> 6) % BUCKETS;
+	for (size_t i = 0; i < BUCKETS; i++) {
+		struct source **link = &cache->buckets[i];
+
+		while (*link != NULL) {
+			if (psgi_tensor_is_last((*link)->tensor))
+				drop(cache, link);
+			else
+				link = &(*link)->next;
+		}
+	}
 }
 
-static struct entry *find(const psgi_pack_cache *cache, const psg_tensor *tensor, const void *key,
-			  size_t key_bytes)
+/* The list that a tensor is in; only spreads them. */
+static struct source **bucket_of(psgi_pack_cache *cache, const psg_tensor *tensor)
 {
-	struct entry *entry = cache->buckets[bucket_of(tensor)];
-
-	while (entry != NULL && (entry->tensor != tensor || entry->key_bytes != key_bytes ||
-				 memcmp(entry->key, key, key_bytes) != 0))
-		entry = entry->next;
-	return entry;
+	return &cache->buckets[((uintptr_t)tensor >> 6) % BUCKETS];
 }
 
-static struct entry *new_entry(psg_tensor *tensor, const void *key, size_t key_bytes, size_t bytes)
+static struct source *find_source(psgi_pack_cache *cache, const psg_tensor *tensor)
 {
-	struct entry *entry = calloc(1, sizeof(*entry));
+	struct source *source = *bucket_of(cache, tensor);
 
-	if (entry == NULL)
+	while (source != NULL && source->tensor != tensor)
+		source = source->next;
+	return source;
+}
+
+static struct form *find_form(const struct source *source, const void *key, size_t key_bytes)
+{
+	struct form *form = source == NULL ? NULL : source->forms;
+
+	while (form != NULL &&
+	       (form->key_bytes != key_bytes || memcmp(form->key, key, key_bytes) != 0))
+		form = form->next;
+	return form;
+}
+
+static struct form *new_form(const void *key, size_t key_bytes, size_t bytes)
+{
+	struct form *form = calloc(1, sizeof(*form));
+
+	if (form == NULL)
 		return NULL;
-	entry->tensor = psg_tensor_ref(tensor);
-	entry->key = malloc(key_bytes == 0 ? 1 : key_bytes);
-	entry->key_bytes = key_bytes;
-	entry->bytes = bytes;
-	entry->memory = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
-	if (entry->key == NULL || entry->memory == NULL) {
-		free_entry(entry);
+	form->key = malloc(key_bytes == 0 ? 1 : key_bytes);
+	form->key_bytes = key_bytes;
+	form->bytes = bytes;
+	form->memory = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
+	if (form->key == NULL || form->memory == NULL) {
+		free_form(form);
 		return NULL;
 	}
-	memcpy(entry->key, key, key_bytes);
-	return entry;
+	memcpy(form->key, key, key_bytes);
+	return form;
+}
+
+/* The tensor's source, made if it is not there; NULL: no memory. */
+static struct source *need_source(psgi_pack_cache *cache, psg_tensor *tensor)
+{
+	struct source *source = find_source(cache, tensor), **bucket = bucket_of(cache, tensor);
+
+	if (source != NULL)
+		return source;
+	source = calloc(1, sizeof(*source));
+	if (source == NULL)
+		return NULL;
+	source->tensor = psg_tensor_ref(tensor);
+	source->next = *bucket;
+	*bucket = source;
+	return source;
 }
 
 static psg_status add(psgi_pack_cache *cache, psg_tensor *tensor, const void *key, size_t key_bytes,
 		      size_t bytes, psg_status (*fill)(void *, void *, psg_error *), void *user,
-		      struct entry **out, psg_error *error)
+		      struct form **out, psg_error *error)
 {
-	struct entry *entry = new_entry(tensor, key, key_bytes, bytes);
+	struct source *source;
+	struct form *form = new_form(key, key_bytes, bytes);
 	psg_status status;
 
-	if (entry == NULL)
+	if (form == NULL)
 		return psgi_fail(error, PSG_NOMEM, "no memory for %zu bytes of weights", bytes);
-	status = fill(user, entry->memory, error);
-	if (status != PSG_OK) {
-		free_entry(entry);
-		return status;
+	status = fill(user, form->memory, error);
+	drop_orphans(cache);
+	source = status == PSG_OK ? need_source(cache, tensor) : NULL;
+	if (source == NULL) {
+		free_form(form);
+		return status != PSG_OK ? status
+					: psgi_fail(error, PSG_NOMEM, "no memory for weights");
 	}
-	entry->next = cache->buckets[bucket_of(tensor)];
-	cache->buckets[bucket_of(tensor)] = entry;
+	form->next = source->forms;
+	source->forms = form;
 	cache->bytes += bytes;
-	*out = entry;
+	*out = form;
 	return PSG_OK;
 }
 
@@ -125,16 +184,16 @@ psg_status psgi_pack(psgi_pack_cache *cache, psg_tensor *tensor, const void *key
 		     size_t bytes, psg_status (*fill)(void *user, void *memory, psg_error *error),
 		     void *user, void **out, psg_error *error)
 {
-	struct entry *entry;
+	struct form *form;
 	psg_status status = PSG_OK;
 
 	(void)pthread_mutex_lock(&cache->lock);
-	entry = find(cache, tensor, key, key_bytes);
-	if (entry == NULL)
-		status = add(cache, tensor, key, key_bytes, bytes, fill, user, &entry, error);
+	form = find_form(find_source(cache, tensor), key, key_bytes);
+	if (form == NULL)
+		status = add(cache, tensor, key, key_bytes, bytes, fill, user, &form, error);
 	(void)pthread_mutex_unlock(&cache->lock);
 	if (status == PSG_OK)
-		*out = entry->memory;
+		*out = form->memory;
 	return status;
 }
 

@@ -208,6 +208,12 @@ psg_tensor *psg_tensor_ref(psg_tensor *tensor)
 	return tensor;
 }
 
+bool psgi_tensor_is_last(const psg_tensor *tensor)
+{
+	/* Acquire: what the others did with it, before they let go, is over. */
+	return atomic_load_explicit(&tensor->references, memory_order_acquire) == 1;
+}
+
 void psg_tensor_unref(psg_tensor *tensor)
 {
 	if (tensor == NULL)
