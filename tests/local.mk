@@ -9,6 +9,7 @@ TEST_LIBS = $(CHECK_LIBS) $(EXTERNAL_LIBS)
 TEST_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
 
 include tests/base.mk
+include tests/device.mk
 include tests/ops.mk
 include tests/model.mk
 include tests/jobs.mk

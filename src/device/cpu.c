@@ -20,12 +20,18 @@
 
 #define ALIGNMENT 64 /* a cache line, and the widest vector register */
 
-/* A worker runs one plan at a time, so one arena is what it needs; a second one is rare. */
-#define KEPT_BLOCKS 4
+/* A worker runs one plan at a time, which takes its arena and a copy of its input. */
+#define KEPT_BLOCKS 2
+
+/* Times in a row that a block may be more than twice as large as was asked for: then it goes, so
+ * that one huge page does not pin its arena.  Chosen: more than the lines of a page, which lie
+ * between the detections of two pages. */
+#define PATIENCE 256
 
 struct block {
 	size_t bytes;
 	bool used;
+	int too_large; /* times in a row */
 	void *memory;
 };
 
@@ -61,35 +67,50 @@ int32_t psg_cpu_cores(void)
 	return limit > 0 && limit < cores ? limit : cores;
 }
 
-/* A kept block serves a request of at least half its size, so that one huge page does not pin its
- * arena. */
+/* The smallest free block of at least `bytes`; else the largest free one; NULL: none is free. */
+static struct block *choose(struct cpu_device *cpu, size_t bytes)
+{
+	struct block *best = NULL;
+
+	for (size_t i = 0; i < KEPT_BLOCKS; i++) {
+		struct block *block = &cpu->kept[i];
+		bool fits = block->bytes >= bytes;
+
+		if (!block->used &&
+		    (best == NULL ||
+		     (fits && (best->bytes < bytes || block->bytes < best->bytes)) ||
+		     (!fits && best->bytes < bytes && block->bytes > best->bytes)))
+			best = block;
+	}
+	return best;
+}
+
+/*
+ * Blocks grow to what the largest runs take and then stay: memory that is taken and given back for
+ * each run costs its page faults again, and sizes that differ from run to run leave holes in the
+ * heap.
+ */
 static void *cpu_alloc(psg_device *device, size_t bytes)
 {
 	struct cpu_device *cpu = (struct cpu_device *)device;
-	struct block *empty = NULL;
+	struct block *block;
 	size_t size;
 
 	if (!psgi_add_size(bytes, ALIGNMENT, &size))
 		return NULL;
 	size &= ~(size_t)(ALIGNMENT - 1);
-	for (size_t i = 0; i < KEPT_BLOCKS; i++) {
-		struct block *block = &cpu->kept[i];
-
-		if (!block->used && block->memory != NULL && block->bytes >= size &&
-		    block->bytes / 2 <= size) {
-			block->used = true;
-			return block->memory;
-		}
-		if (!block->used && (empty == NULL || empty->memory != NULL))
-			empty = block;
-	}
-	if (empty == NULL)
+	block = choose(cpu, size);
+	if (block == NULL)
 		return aligned_alloc(ALIGNMENT, size);
-	free(empty->memory);
-	empty->memory = aligned_alloc(ALIGNMENT, size);
-	empty->bytes = size;
-	empty->used = empty->memory != NULL;
-	return empty->memory;
+	block->too_large = block->bytes / 2 > size ? block->too_large + 1 : 0;
+	if (block->bytes < size || block->too_large > PATIENCE) {
+		free(block->memory);
+		block->memory = aligned_alloc(ALIGNMENT, size);
+		block->bytes = block->memory == NULL ? 0 : size;
+		block->too_large = 0;
+	}
+	block->used = block->memory != NULL;
+	return block->memory;
 }
 
 static void cpu_free(psg_device *device, void *memory)
