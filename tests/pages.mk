@@ -29,6 +29,17 @@ tests_test_error_rate_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_error_rate_LDADD = $(CHECK_LIBS)
 endif
 
+check_PROGRAMS += tests/test_memory
+tests_test_memory_SOURCES = tests/test_memory.c tests/models.h tests/page_font.c tests/page_font.h
+tests_test_memory_LDADD = libpagesift-gpu.la
+TESTS += tests/test_memory
+
+# The same over as many pages as the project promises; some minutes.
+check-memory: tests/test_memory$(EXEEXT)
+	tests/test_memory 50 500
+
+.PHONY: check-memory
+
 # All cases as pictures, for whoever needs a page: pages/NAME.png in the build folder.
 pages: tests/render_page$(EXEEXT)
 	$(AM_V_GEN)$(SHELL) $(srcdir)/tests/render_pages.sh tests/render_page $(srcdir)/tests pages
