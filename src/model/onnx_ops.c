@@ -52,21 +52,20 @@ static void plain(psgi_reader *r)
 	(void)r;
 }
 
-/* A list of positive numbers, one a spatial dimension, of which there are as many in each list. */
-static size_t read_spatial(psgi_reader *r, const char *name, int32_t *values)
+/* A list of numbers, one a spatial dimension, of which there are as many in each list. */
+static void read_spatial(psgi_reader *r, const char *name, int32_t least, int32_t *values)
 {
 	size_t n = psgi_attr_ints32(r, name, values, PSG_MAX_SPATIAL);
 
 	for (size_t i = 0; i < n; i++) {
-		if (values[i] < 1)
-			psgi_reader_fail(r, PSG_FORMAT, "attribute '%s' has a number below 1",
-					 name);
+		if (values[i] < least)
+			psgi_reader_fail(r, PSG_FORMAT,
+					 "attribute '%s' has a number that is too small", name);
 	}
 	if (n > 0 && r->node->spatial > 0 && n != r->node->spatial)
 		psgi_reader_fail(r, PSG_FORMAT, "attribute '%s' does not fit the others", name);
 	if (n > 0)
 		r->node->spatial = (uint8_t)n;
-	return n;
 }
 
 static void read_window(psgi_reader *r, psg_window *w)
@@ -74,9 +73,9 @@ static void read_window(psgi_reader *r, psg_window *w)
 	int32_t pads[2 * PSG_MAX_SPATIAL] = { 0 };
 	size_t n = psgi_attr_ints32(r, "pads", pads, 2 * PSG_MAX_SPATIAL);
 
-	(void)read_spatial(r, "kernel_shape", w->kernel);
-	(void)read_spatial(r, "strides", w->stride);
-	(void)read_spatial(r, "dilations", w->dilation);
+	read_spatial(r, "kernel_shape", 1, w->kernel);
+	read_spatial(r, "strides", 1, w->stride);
+	read_spatial(r, "dilations", 1, w->dilation);
 	if (n % 2 != 0 || (n > 0 && r->node->spatial > 0 && n != 2U * r->node->spatial))
 		psgi_reader_fail(r, PSG_FORMAT, "attribute '%s' needs two entries a dimension",
 				 "pads");
@@ -108,8 +107,8 @@ static void conv(psgi_reader *r)
 	p->groups = psgi_attr_int32(r, "group", 1);
 	if (p->groups < 1)
 		psgi_reader_fail(r, PSG_FORMAT, "attribute '%s' must be positive", "group");
-	(void)psgi_attr_ints32(r, "output_padding", p->output_padding, PSG_MAX_SPATIAL);
-	(void)psgi_attr_ints32(r, "output_shape", p->output_size, PSG_MAX_SPATIAL);
+	read_spatial(r, "output_padding", 0, p->output_padding);
+	read_spatial(r, "output_shape", 0, p->output_size);
 }
 
 static void pool(psgi_reader *r)

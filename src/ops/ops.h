@@ -44,6 +44,10 @@ typedef struct psgi_rule {
 /* The row of `kind`; NULL outside the table. */
 const psgi_rule *psgi_rule_of(psg_op_kind kind);
 
+/* Runs the reference path, unless there is no element to write: an empty result may have dimensions
+ * for which no path should take memory or time. */
+psg_status psgi_run_reference(const psgi_call *call, psg_error *error);
+
 /* Checks the counts, then runs the shape rule.  call->n_out must be set. */
 psg_status psgi_infer(psgi_call *call, psg_error *error);
 

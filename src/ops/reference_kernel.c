@@ -12,7 +12,6 @@ struct reference_kernel {
 	psgi_kernel kernel;
 	psgi_call call;
 	psg_op_params params;
-	const psgi_rule *rule;
 };
 
 static psg_status run(psgi_kernel *kernel, const psgi_operand *in, const psgi_operand *out,
@@ -27,7 +26,7 @@ static psg_status run(psgi_kernel *kernel, const psgi_operand *in, const psgi_op
 	}
 	for (size_t i = 0; i < self->call.n_out; i++)
 		self->call.out[i].data = out[i].data;
-	return self->rule->ref(&self->call, error);
+	return psgi_run_reference(&self->call, error);
 }
 
 static void destroy(psgi_kernel *kernel)
@@ -45,7 +44,6 @@ psg_status psgi_reference_kernel(const psgi_call *call, psgi_kernel **out, psg_e
 	self->call = *call;
 	self->params = *call->params;
 	self->call.params = &self->params;
-	self->rule = psgi_rule_of(call->kind);
 	*out = &self->kernel;
 	return PSG_OK;
 }

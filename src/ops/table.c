@@ -143,6 +143,15 @@ void psgi_plain_cost(const psgi_call *call, psg_cost *cost)
 			       (int64_t)psg_dtype_size(call->out[i].dtype);
 }
 
+psg_status psgi_run_reference(const psgi_call *call, psg_error *error)
+{
+	for (size_t i = 0; i < call->n_out; i++) {
+		if (psg_shape_elements(&call->out[i].shape) > 0)
+			return rules[call->kind].ref(call, error);
+	}
+	return PSG_OK;
+}
+
 static psg_status give_widths(const psgi_call *call, const psgi_width_map *map,
 			      const psgi_view *from, psg_tensor *to, psg_error *error)
 {
@@ -182,7 +191,7 @@ static psg_status run(psgi_call *call, psg_tensor **out, psg_error *error)
 		if (status == PSG_OK && masked && map.axis > 0)
 			status = give_widths(call, &map, from, out[i], error);
 	}
-	return status == PSG_OK ? rules[call->kind].ref(call, error) : status;
+	return status == PSG_OK ? psgi_run_reference(call, error) : status;
 }
 
 psg_status psgi_reference_run(const psg_op *op, psg_tensor **out, size_t n_out, psg_error *error)
