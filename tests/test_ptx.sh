@@ -1,0 +1,7 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The committed PTX is what kernels/ compiles to, and assembles.
+set -eu
+
+PTXAS=${PTXAS:-$(command -v ptxas || echo /usr/local/cuda/bin/ptxas)} \
+	exec "$PSG_TOP/kernels/ptx.sh" check "$PSG_TOP" "$PSG_BUILD/tests/ptx"
