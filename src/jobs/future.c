@@ -5,7 +5,7 @@
 #include "jobs/future.h"
 
 #include "base/base.h"
-#include "jobs/fork.h"
+#include "base/fork.h"
 #include "jobs/futex.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "jobs/jobs.h"
 
 #include "base/base.h"
-#include "jobs/fork.h"
+#include "base/fork.h"
 #include "jobs/future.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "base/base.h"
-#include "jobs/fork.h"
+#include "base/fork.h"
 #include "jobs/thread.h"
 #include "jobs/worker.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 #include "base/thread.h"
-#include "jobs/fork.h"
+#include "base/fork.h"
 #include "jobs/futex.h"
 #include "jobs/jobs.h"
 #include "jobs/thread.h"

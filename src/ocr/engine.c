@@ -4,7 +4,7 @@
 
 #include "ocr/engine.h"
 
-#include "jobs/fork.h"
+#include "base/fork.h"
 #include "ocr/page.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* Counts forks, in the child. */
 #include "config.h"
 
-#include "jobs/fork.h"
+#include "base/fork.h"
 
 #include "base/base.h"
 

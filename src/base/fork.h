@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which process is this?  A number that changes in a forked child, without a system call. */
-#ifndef PSG_JOBS_FORK_H
-#define PSG_JOBS_FORK_H
+#ifndef PSG_BASE_FORK_H
+#define PSG_BASE_FORK_H
 
 #include <pagesift/error.h>
 
