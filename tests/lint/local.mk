@@ -9,7 +9,7 @@ EXTRA_DIST += tests/lint/analyser.h tests/lint/exports.sh tests/lint/installchec
 lint: $(BUILT_SOURCES)
 	@$(SHELL) $(top_srcdir)/tests/lint/lint.sh $(top_srcdir) $(top_builddir) -std=c11 -DHAVE_CONFIG_H \
 		-I$(abs_top_builddir) -I$(abs_top_builddir)/src -I$(abs_top_srcdir)/include \
-		-I$(abs_top_srcdir)/src -I$(abs_top_srcdir)/tests $(CK_CFLAGS) $(CHECK_CFLAGS) \
+		-I$(abs_top_srcdir)/src -I$(abs_top_srcdir)/tests -I$(abs_top_srcdir) $(CK_CFLAGS) $(CHECK_CFLAGS) \
 		$(LEPT_CFLAGS) $(JANSSON_CFLAGS) $(PANGO_CFLAGS) $(PROTOBUF_C_CFLAGS)
 
 installcheck-local:

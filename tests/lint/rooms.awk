@@ -2,7 +2,7 @@
 # Reads sources named from the top folder; see rooms.sh.
 BEGIN {
 	# Bottom first; the same order as in CONTRIBUTING.md.
-	n = split("base driver device ops model jobs ocr server cli", order, " ")
+	n = split("base kernels driver device ops model jobs ocr server cli", order, " ")
 	for (i = 1; i <= n; i++)
 		rank[order[i]] = i
 	# The room whose face a public header is; gpu.h is all of them, so only a program may take it.
