@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What tests may ask of the fake driver, found with dlsym in the library that PAGESIFT_LIBCUDA
+ * names.
+ *
+ * It is set up by its environment, read when it is first called:
+ *   FAKECUDA_DEVICES=N         cards (1)
+ *   FAKECUDA_MEMORY=MIB        memory of each (1024)
+ *   FAKECUDA_CAPABILITY=X.Y    compute capability (7.5)
+ *   FAKECUDA_CUDA=N            CUDA version of the driver: 12040 is 12.4 (12040)
+ *   FAKECUDA_DRIVER=TEXT       version of the driver, for NVML (550.54.14)
+ *   FAKECUDA_NVML=CODE         what nvmlInit_v2 answers (0)
+ *   FAKECUDA_FREE=MIB          free memory that NVML tells of (all)
+ *   FAKECUDA_FAIL=RULES        F:N:CODE,...: the N-th call of F answers CODE, N+ each from then on.
+ * F is a symbol, or * for all calls together, or run for a kernel that runs: the context is lost
+ * then.  Codes that lose a context do so from a call too FAKECUDA_REFUSE=sm_NN      PTX for this
+ * target is refused FAKECUDA_JIT=TEXT          no PTX compiles, and this is in the log
+ *   FAKECUDA_LAUNCH_US=N       each kernel takes so long
+ *   FAKECUDA_ARITHMETIC=off    kernels do nothing
+ *   FAKECUDA_REPORT=FILE       at exit the counts are written there
+ * CUDA_VISIBLE_DEVICES hides cards as it does for the real one.
+ *
+ * Work is done when somebody waits for it, not before: who forgets to wait, or frees what queued
+ * work uses, gets wrong results each time.
+ */
+#ifndef T_FAKECUDA_H
+#define T_FAKECUDA_H
+
+#include <stdint.h>
+
+/* Alive now, but for the last four. */
+#define FAKECUDA_COUNTS(X)                                                                         \
+	X(contexts)                                                                                \
+	X(modules)                                                                                 \
+	X(streams)                                                                                 \
+	X(events)                                                                                  \
+	X(blocks)                                                                                  \
+	X(pinned)                                                                                  \
+	X(device_bytes)                                                                            \
+	X(calls)                                                                                   \
+	X(allocs)                                                                                  \
+	X(launches)                                                                                \
+	X(compiled)
+
+typedef struct fakecuda_counts {
+#define FAKECUDA_COUNT(name) int64_t name;
+	FAKECUDA_COUNTS(FAKECUDA_COUNT)
+#undef FAKECUDA_COUNT
+} fakecuda_counts;
+
+typedef void fakecuda_stats_fn(fakecuda_counts *out); /* "fakecuda_stats" */
+
+/* Replaces the rules of FAKECUDA_FAIL and begins to count anew; a lost context is well again. */
+typedef void fakecuda_fail_fn(const char *rules); /* "fakecuda_fail" */
+
+/* Host side of the kernels: runs one launch. */
+void fakecuda_run(const char *kernel, const uint32_t grid[3], const uint32_t block[3],
+		  uint32_t shared_bytes, const void *args);
+
+#endif

@@ -1,0 +1,14 @@
+# The fake driver: two libraries that tests load by PAGESIFT_LIBCUDA and PAGESIFT_LIBNVML.
+# A module that is never installed needs -rpath to be a shared library at all.
+FAKECUDA_FLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
+FAKECUDA_RUN =
+check_LTLIBRARIES += tests/fakecuda/libfakecuda.la tests/fakecuda/libfakenvml.la
+tests_fakecuda_libfakecuda_la_SOURCES = tests/fakecuda/fakecuda.h tests/fakecuda/fake.h \
+	tests/fakecuda/faults.c tests/fakecuda/driver.c tests/fakecuda/memory.c tests/fakecuda/stream.c \
+	tests/fakecuda/module.c $(FAKECUDA_RUN)
+tests_fakecuda_libfakecuda_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests/fakecuda
+tests_fakecuda_libfakecuda_la_LDFLAGS = $(FAKECUDA_FLAGS)
+tests_fakecuda_libfakecuda_la_LIBADD = $(PTHREAD_LIBS)
+tests_fakecuda_libfakenvml_la_SOURCES = tests/fakecuda/nvml.c
+tests_fakecuda_libfakenvml_la_CPPFLAGS = $(AM_CPPFLAGS)
+tests_fakecuda_libfakenvml_la_LDFLAGS = $(FAKECUDA_FLAGS)

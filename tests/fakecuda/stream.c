@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The fake driver's streams and events.  A stream is a list of work that is done, in order, when
+ * somebody waits for the stream or for an event in it; waiting for an event of another stream does
+ * that stream's work up to there first.
+ */
+#include "config.h"
+
+#include "fake.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct CUstream_st {
+	struct CUstream_st *next;
+	fake_device *device;
+	fake_work *first, **last;
+};
+
+struct CUevent_st {
+	fake_device *device;
+	CUstream stream;         /* of the last record; may be gone */
+	uint64_t recorded, done; /* serials of records */
+	int holders;             /* its handle, and the work that names it */
+};
+
+static bool is_stream(CUstream stream)
+{
+	for (size_t i = 0; i < FAKE_MAX_DEVICES; i++)
+		for (CUstream s = fake_devices[i].streams; s != NULL; s = s->next)
+			if (s == stream)
+				return true;
+	return false;
+}
+
+static void drop(CUevent event)
+{
+	if (event != NULL && --event->holders == 0)
+		free(event);
+}
+
+CUresult fake_queue(CUstream stream, const fake_work *work)
+{
+	fake_work *copy = malloc(sizeof(*copy));
+
+	if (copy == NULL || stream == NULL || !is_stream(stream)) {
+		free(work->owned);
+		free(copy);
+		return copy == NULL ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_HANDLE;
+	}
+	*copy = *work;
+	copy->next = NULL;
+	if (copy->event != NULL)
+		copy->event->holders++;
+	*stream->last = copy;
+	stream->last = &copy->next;
+	return CUDA_SUCCESS;
+}
+
+/* Was what queued work is about to touch freed since? */
+static bool is_alive(const fake_work *work)
+{
+	return (!work->to_device || fake_is_device(work->to, work->bytes)) &&
+	       (!work->from_device || fake_is_device(work->from, work->bytes));
+}
+
+static void run_kernel(fake_device *device, const fake_work *work)
+{
+	struct timespec time = { fake_configured.launch_us / 1000000,
+				 fake_configured.launch_us % 1000000 * 1000 };
+	CUresult code = fake_rule("run");
+
+	if (fake_configured.launch_us > 0)
+		(void)nanosleep(&time, NULL);
+	if (code != CUDA_SUCCESS)
+		device->sticky = code;
+	else if (fake_configured.arithmetic)
+		fakecuda_run(work->kernel, work->grid, work->block, work->shared_bytes,
+			     work->owned);
+}
+
+static void run_event(CUevent event, uint64_t serial);
+
+static void run_one(CUstream stream)
+{
+	fake_work *work = stream->first;
+	fake_device *device = stream->device;
+
+	stream->first = work->next;
+	if (stream->first == NULL)
+		stream->last = &stream->first;
+	if (work->kind == FAKE_RECORD) {
+		work->event->done = work->serial;
+	} else if (work->kind == FAKE_WAIT) {
+		run_event(work->event, work->serial);
+	} else if (device->sticky == CUDA_SUCCESS && !is_alive(work)) {
+		device->sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
+	} else if (device->sticky == CUDA_SUCCESS) {
+		if (work->kind == FAKE_COPY)
+			memmove(work->to, work->from, work->bytes);
+		else if (work->kind == FAKE_FILL)
+			memset(work->to, work->value, work->bytes);
+		else
+			run_kernel(device, work);
+	}
+	drop(work->event);
+	free(work->owned);
+	free(work);
+}
+
+static void run_event(CUevent event, uint64_t serial)
+{
+	while (event->done < serial && is_stream(event->stream) && event->stream->first != NULL)
+		run_one(event->stream);
+}
+
+static void run_stream(CUstream stream)
+{
+	while (stream->first != NULL)
+		run_one(stream);
+}
+
+void fake_run_device(fake_device *device)
+{
+	for (CUstream stream = device->streams; stream != NULL; stream = stream->next)
+		run_stream(stream);
+}
+
+CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
+{
+	fake_device *device;
+	CUstream made;
+
+	(void)flags;
+	ENTER(cuStreamCreate);
+	device = fake_current();
+	if (device == NULL)
+		return fake_leave(CUDA_ERROR_INVALID_CONTEXT);
+	made = calloc(1, sizeof(*made));
+	if (made == NULL)
+		return fake_leave(CUDA_ERROR_OUT_OF_MEMORY);
+	made->device = device;
+	made->last = &made->first;
+	made->next = device->streams;
+	device->streams = made;
+	fake_counts.streams++;
+	*stream = made;
+	return fake_leave(CUDA_SUCCESS);
+}
+
+CUresult cuStreamDestroy_v2(CUstream stream)
+{
+	CUresult fault = fake_enter_last("cuStreamDestroy_v2");
+
+	if (!is_stream(stream))
+		return fake_leave(CUDA_ERROR_INVALID_HANDLE);
+	run_stream(stream);
+	for (CUstream *link = &stream->device->streams; *link != NULL; link = &(*link)->next) {
+		if (*link == stream) {
+			*link = stream->next;
+			break;
+		}
+	}
+	free(stream);
+	fake_counts.streams--;
+	return fake_leave(fault);
+}
+
+CUresult cuStreamSynchronize(CUstream stream)
+{
+	ENTER(cuStreamSynchronize);
+	if (!is_stream(stream))
+		return fake_leave(CUDA_ERROR_INVALID_HANDLE);
+	run_stream(stream);
+	return fake_leave(stream->device->sticky);
+}
+
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
+{
+	fake_work work = { .kind = FAKE_WAIT, .event = event };
+
+	(void)flags;
+	ENTER(cuStreamWaitEvent);
+	work.serial = event->recorded;
+	return fake_leave(fake_queue(stream, &work));
+}
+
+CUresult cuEventCreate(CUevent *event, unsigned int flags)
+{
+	fake_device *device;
+	CUevent made;
+
+	(void)flags;
+	ENTER(cuEventCreate);
+	device = fake_current();
+	if (device == NULL)
+		return fake_leave(CUDA_ERROR_INVALID_CONTEXT);
+	made = calloc(1, sizeof(*made));
+	if (made == NULL)
+		return fake_leave(CUDA_ERROR_OUT_OF_MEMORY);
+	made->device = device;
+	made->holders = 1;
+	fake_counts.events++;
+	*event = made;
+	return fake_leave(CUDA_SUCCESS);
+}
+
+CUresult cuEventDestroy_v2(CUevent event)
+{
+	CUresult fault = fake_enter_last("cuEventDestroy_v2");
+
+	drop(event);
+	fake_counts.events--;
+	return fake_leave(fault);
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+	fake_work work = { .kind = FAKE_RECORD, .event = event };
+	CUresult result;
+
+	ENTER(cuEventRecord);
+	work.serial = event->recorded + 1;
+	result = fake_queue(stream, &work);
+	if (result == CUDA_SUCCESS) {
+		event->stream = stream;
+		event->recorded++;
+	}
+	return fake_leave(result);
+}
+
+/* Each question lets the stream go on by one piece of work, so that who asks again gets there. */
+CUresult cuEventQuery(CUevent event)
+{
+	CUresult result;
+
+	ENTER(cuEventQuery);
+	if (event->done < event->recorded && is_stream(event->stream) &&
+	    event->stream->first != NULL)
+		run_one(event->stream);
+	result = event->done < event->recorded ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+	if (event->device->sticky != CUDA_SUCCESS)
+		result = event->device->sticky;
+	return fake_leave(result);
+}
+
+CUresult cuEventSynchronize(CUevent event)
+{
+	ENTER(cuEventSynchronize);
+	if (is_stream(event->stream))
+		run_event(event, event->recorded);
+	return fake_leave(event->device->sticky);
+}
