@@ -60,10 +60,10 @@ fakecuda_counts t_gpu_counts(void)
 
 void t_gpu_fail(const char *rules)
 {
-	fakecuda_fail_fn *fail;
+	fakecuda_fail_fn *set_rules; /* check has a macro "fail" */
 
-	t_gpu_symbol("fakecuda_fail", &fail);
-	fail(rules);
+	t_gpu_symbol("fakecuda_fail", &set_rules);
+	set_rules(rules);
 }
 
 void t_gpu_expect_nothing_left(void)

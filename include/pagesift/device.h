@@ -22,12 +22,27 @@ typedef enum psg_device_kind {
 	PSG_DEVICE_CUDA,
 } psg_device_kind;
 
+/* What a GPU is, and what this process would run on it. */
+typedef struct psg_gpu_info {
+	int32_t index;           /* of "cuda:0", among the cards that CUDA_VISIBLE_DEVICES shows */
+	char name[96];           /* "NVIDIA H200" */
+	char uuid[48];           /* "GPU-..."; "MIG-..." for a part of a card; empty: not known */
+	char pci[16];            /* "0000:3b:00.0" */
+	int32_t capability;      /* 75 for 7.5 */
+	int32_t multiprocessors; /* that work at the same time */
+	uint64_t total_bytes, free_bytes; /* of its memory, when asked */
+	char driver[80];                  /* version, "580.65.06"; empty: not known */
+	int32_t cuda;                     /* of the driver: 13000 is CUDA 13.0 */
+	int32_t ptx;                      /* the library's code for it: 70 is sm_70; 0: too old */
+} psg_gpu_info;
+
 typedef struct psg_device_info {
 	psg_device_kind kind;
 	char name[96];      /* "cpu", "cuda:0" */
 	char detail[128];   /* "2 cores, oneDNN 2.6.3", or the card's name */
 	int32_t threads;    /* CPU cores that one operator may use */
 	char fallback[256]; /* why "auto" is not a GPU; empty otherwise */
+	psg_gpu_info gpu;   /* all zero for a CPU */
 } psg_device_info;
 
 /*
@@ -42,7 +57,17 @@ typedef struct psg_device_info {
  * wait.  Where other programs want the cores too that costs up to ten times the time
  * (measured): start the program with OMP_WAIT_POLICY=passive, or open cpu:1 once a core.
  * May block for as long as starting a device takes.  INVALID: not a device
- * name.  NO_DEVICE, DISABLED, TOO_OLD, DRIVER, JIT: the GPU cannot be used.
+ * name, or a variable below is wrong.  NO_DEVICE, DISABLED, TOO_OLD, DRIVER, JIT, OOM: the GPU cannot
+ * be used.  FORKED: a parent of this process used the driver before.  The calling thread's CUDA
+ * context is as before the call.
+ *
+ * The environment of a GPU:
+ *   PAGESIFT_GPU=off      no GPU is opened or probed
+ *   PAGESIFT_GPU_MEMORY   the most that a device takes of the card for tensors: bytes, with K, M or G
+ *                         behind them, or a percentage of the card's memory, such as 50%
+ *   PAGESIFT_PTX=sm_61    this code instead of the best for the card
+ *   PAGESIFT_GPU_POOL=off memory goes back to the driver at once: slow, but checkers see its ends
+ *   PAGESIFT_LIBCUDA, PAGESIFT_LIBNVML   the driver's libraries, where the linker does not find them
  */
 PSG_API psg_status psg_device_open(const char *name, psg_device **out, psg_error *error);
 
@@ -51,6 +76,35 @@ PSG_API void psg_device_close(psg_device *device);
 
 /* Constant for the device's life; borrowed; any thread. */
 PSG_API const psg_device_info *psg_device_info_get(const psg_device *device);
+
+/*
+ * The GPUs that CUDA shows to this process, usable or not; PAGESIFT_GPU=off does not change it.  No
+ * driver or no card is 0 and no error.  DRIVER, TOO_OLD, FORKED: they cannot be counted.  Any
+ * thread.  This and the next call start the driver in this process, so that a child which it forks
+ * later gets FORKED: a server that forks its workers asks in them.
+ */
+PSG_API psg_status psg_device_count(int32_t *out, psg_error *error);
+
+/*
+ * Tells of GPU `index` without compiling anything, and as if it had not been called: the calling
+ * thread's CUDA context stays current, no memory of the card stays taken.  NO_DEVICE, DISABLED,
+ * TOO_OLD (`out` is filled then), DRIVER, FORKED.  Any thread.
+ */
+PSG_API psg_status psg_gpu_probe(int32_t index, psg_gpu_info *out, psg_error *error);
+
+/* What there is of NVIDIA's driver. */
+typedef struct psg_gpu_driver {
+	char library[256];      /* libcuda.so.1's file; empty: none, or it cannot be loaded */
+	int32_t cuda;           /* 13000 is CUDA 13.0; 0: not known */
+	char version[80];       /* "580.65.06"; empty: not known */
+	char nvml_library[256]; /* libnvidia-ml.so.1's file, which is optional; empty: none */
+	int32_t nvml_cards;     /* that it sees, CUDA_VISIBLE_DEVICES or not; -1: not known */
+	char nvml_problem[512]; /* what it says is wrong; empty: nothing */
+} psg_gpu_driver;
+
+/* Fills `out` with what is known also where it fails.  NO_DEVICE, TOO_OLD, DRIVER, FORKED: as
+ * opening a GPU would say.  Any thread. */
+PSG_API psg_status psg_gpu_driver_get(psg_gpu_driver *out, psg_error *error);
 
 /* CPU cores that this process may run on: affinity mask and cgroup quota. */
 PSG_API int32_t psg_cpu_cores(void);

@@ -135,7 +135,7 @@ static void cpu_close(psg_device *device)
 	free(cpu);
 }
 
-static const psgi_device_ops cpu_ops = { cpu_alloc, cpu_free, cpu_close };
+static const psgi_device_ops cpu_ops = { cpu_alloc, cpu_free, cpu_close, NULL, NULL };
 
 static void describe(psg_device *device, int32_t threads)
 {

@@ -79,6 +79,10 @@ psg_status psgi_gpu_sync(psg_device *device, psg_error *error);
  */
 psg_status psgi_gpu_alloc(psg_device *device, size_t bytes, void **out, psg_error *error);
 
+/* As psgi_gpu_alloc, for what stays long, such as weights: the block is at most 1/8 larger than was
+ * asked for, while one for a run may be an idle one of up to 8 times the size. */
+psg_status psgi_gpu_alloc_lasting(psg_device *device, size_t bytes, void **out, psg_error *error);
+
 /* Which PTX is in use: 61, 70, ... for compute capability 6.1, 7.0, ... */
 int psgi_gpu_ptx(const psg_device *device);
 
@@ -92,11 +96,11 @@ const psgi_gpu_limits *psgi_gpu_limits_get(const psg_device *device);
 
 /* What the device has done and holds. */
 typedef struct psgi_gpu_stats {
-	size_t used_bytes;      /* handed out, as rounded up by the pool */
-	size_t held_bytes;      /* of the driver: handed out and waiting for their next use */
-	size_t high_bytes;      /* the most that was ever held */
-	size_t limit_bytes;     /* the pool holds no more than this */
-	uint64_t allocs;        /* calls to psgi_gpu_alloc and psgi_device_alloc */
+	size_t used_bytes;  /* handed out, as rounded up by the pool */
+	size_t held_bytes;  /* of the driver: handed out and waiting for their next use */
+	size_t high_bytes;  /* the most that was ever held */
+	size_t limit_bytes; /* the pool holds no more than this */
+	uint64_t allocs; /* calls to psgi_gpu_alloc, psgi_gpu_alloc_lasting and psgi_device_alloc */
 	uint64_t driver_allocs; /* of these, the calls that had to ask the driver */
 	uint64_t trims;         /* times that waiting blocks went back to the driver */
 	uint64_t launches, copies;

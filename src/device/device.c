@@ -34,13 +34,37 @@ static psg_status bad_name(const char *name, psg_error *error)
 		name);
 }
 
-/* The CUDA device is a build of its own; this one says so instead of guessing about the machine. */
-static const char no_cuda[] = "this build has no CUDA device";
+/* The first GPU that opens; the reason why the first one does not, where none does. */
+static psg_status open_any_gpu(psg_device **out, psg_error *error)
+{
+	int32_t count = 0;
+	psg_status status = psgi_gpu_open(0, out, error);
+
+	if (status == PSG_OK || status == PSG_DISABLED || psg_device_count(&count, NULL) != PSG_OK)
+		return status;
+	for (int32_t i = 1; i < count; i++)
+		if (psgi_gpu_open(i, out, NULL) == PSG_OK)
+			return PSG_OK;
+	return status;
+}
+
+static psg_status open_auto(int32_t cores, psg_device **out, psg_error *error)
+{
+	psg_error reason = PSG_ERROR_INIT;
+	psg_status status;
+
+	if (open_any_gpu(out, &reason) == PSG_OK)
+		return PSG_OK;
+	status = psgi_cpu_open(cores, false, out, error);
+	if (status == PSG_OK)
+		(void)snprintf((*out)->info.fallback, sizeof((*out)->info.fallback), "%.255s",
+			       reason.message);
+	return status;
+}
 
 psg_status psg_device_open(const char *name, psg_device **out, psg_error *error)
 {
 	int32_t number = 0;
-	psg_status status;
 
 	*out = NULL;
 	if (strcmp(name, "cpu") == 0)
@@ -56,15 +80,11 @@ psg_status psg_device_open(const char *name, psg_device **out, psg_error *error)
 		number = psg_cpu_cores();
 		if (name[4] == ':' && (!parse_number(name + 5, &number) || number < 1))
 			return bad_name(name, error);
-		status = psgi_cpu_open(number, false, out, error);
-		if (status == PSG_OK)
-			(void)snprintf((*out)->info.fallback, sizeof((*out)->info.fallback), "%s",
-				       no_cuda);
-		return status;
+		return open_auto(number, out, error);
 	}
 	if (strcmp(name, "cuda") == 0 ||
 	    (strncmp(name, "cuda:", 5) == 0 && parse_number(name + 5, &number)))
-		return psgi_fail(error, PSG_NO_DEVICE, "%s: %s", name, no_cuda);
+		return psgi_gpu_open(number, out, error);
 	return bad_name(name, error);
 }
 
@@ -91,4 +111,15 @@ void psgi_device_free(psg_device *device, void *memory)
 {
 	if (memory != NULL)
 		device->ops->free(device, memory);
+}
+
+psg_status psgi_device_enter(psg_device *device, psg_error *error)
+{
+	return device->ops->enter == NULL ? PSG_OK : device->ops->enter(device, error);
+}
+
+void psgi_device_leave(psg_device *device)
+{
+	if (device->ops->leave != NULL)
+		device->ops->leave(device);
 }

@@ -11,6 +11,9 @@ typedef struct psgi_device_ops {
 	void *(*alloc)(psg_device *device, size_t bytes);
 	void (*free)(psg_device *device, void *memory);
 	void (*close)(psg_device *device);
+	/* Make the device the calling thread's current one, and back; NULL: no need to. */
+	psg_status (*enter)(psg_device *device, psg_error *error);
+	void (*leave)(psg_device *device);
 } psgi_device_ops;
 
 struct psg_device {
@@ -22,8 +25,16 @@ struct psg_device {
 };
 
 psg_status psgi_cpu_open(int32_t threads, bool reference, psg_device **out, psg_error *error);
+psg_status psgi_gpu_open(int32_t index, psg_device **out, psg_error *error);
 
 void *psgi_device_alloc(psg_device *device, size_t bytes);
 void psgi_device_free(psg_device *device, void *memory);
+
+/*
+ * Between these the thread that owns the device has its context current; calls nest.  Each call of
+ * a device does so for itself: who makes many saves their cost.  An error needs no leave.
+ */
+psg_status psgi_device_enter(psg_device *device, psg_error *error);
+void psgi_device_leave(psg_device *device);
 
 #endif

@@ -9,6 +9,7 @@
 #include "driver/library.h"
 
 #include <pthread.h>
+#include <stdio.h>
 
 /* One answer for the process; constant once `once` has run. */
 static struct {
@@ -72,6 +73,8 @@ static const struct meaning {
 	{ CUDA_ERROR_ILLEGAL_ADDRESS, PSG_DEVICE_LOST, NULL },
 	{ CUDA_ERROR_LAUNCH_TIMEOUT, PSG_DEVICE_LOST,
 	  "a kernel ran longer than the display's watchdog allows" },
+	{ CUDA_ERROR_CONTEXT_IS_DESTROYED, PSG_DEVICE_LOST,
+	  "something in this process reset the card" },
 	{ CUDA_ERROR_ASSERT, PSG_DEVICE_LOST, NULL },
 	{ CUDA_ERROR_HARDWARE_STACK_ERROR, PSG_DEVICE_LOST, NULL },
 	{ CUDA_ERROR_ILLEGAL_INSTRUCTION, PSG_DEVICE_LOST, NULL },
@@ -156,6 +159,13 @@ psg_status psgi_cuda_fail_forked(psg_error *error)
 	return psgi_fail(error, PSG_FORKED,
 			 "the GPU driver was opened before this process forked from its parent: "
 			 "open devices after fork, or start the child with exec");
+}
+
+void psgi_cuda_found(char *path, size_t size, int32_t *version)
+{
+	(void)pthread_once(&state.once, open_once);
+	(void)snprintf(path, size, "%s", state.cuda.path);
+	*version = state.cuda.version;
 }
 
 psg_status psgi_cuda_get(const psgi_cuda **out, psg_error *error)

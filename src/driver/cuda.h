@@ -36,6 +36,7 @@ typedef enum CUresult {
 	CUDA_ERROR_ILLEGAL_ADDRESS = 700,
 	CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
 	CUDA_ERROR_LAUNCH_TIMEOUT = 702,
+	CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
 	CUDA_ERROR_ASSERT = 710,
 	CUDA_ERROR_HARDWARE_STACK_ERROR = 714,
 	CUDA_ERROR_ILLEGAL_INSTRUCTION = 715,
@@ -166,6 +167,9 @@ typedef struct psgi_cuda {
  * the linker does not find it.
  */
 psg_status psgi_cuda_get(const psgi_cuda **out, psg_error *error);
+
+/* What is known of the library and its CUDA version also where psgi_cuda_get fails; empty, 0. */
+void psgi_cuda_found(char *path, size_t size, int32_t *version);
 
 /* Records that `call` failed: its name, the driver's name of the code and its text. */
 psg_status psgi_cuda_fail(const psgi_cuda *cuda, CUresult result, const char *call,

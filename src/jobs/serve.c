@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "base/base.h"
+#include "device/device.h"
 #include "jobs/futex.h"
 #include "jobs/worker.h"
 
@@ -261,8 +262,14 @@ static void open_device(psg_worker *worker)
 {
 	worker->open_status =
 		psg_device_open(worker->device_name, &worker->device, worker->open_error);
-	if (worker->open_status == PSG_OK)
+	if (worker->open_status == PSG_OK) {
 		worker->info = *psg_device_info_get(worker->device);
+		worker->open_status = psgi_device_enter(worker->device, worker->open_error);
+		if (worker->open_status != PSG_OK) {
+			psg_device_close(worker->device);
+			worker->device = NULL;
+		}
+	}
 	atomic_store_explicit(&worker->opened, true, memory_order_release);
 	psgi_event_signal(&worker->news);
 }
@@ -285,6 +292,7 @@ void *psgi_worker_main(void *argument)
 		else if (!idle(worker))
 			break;
 	}
+	psgi_device_leave(worker->device);
 	psg_device_close(worker->device);
 	return NULL;
 }

@@ -66,7 +66,7 @@ cpp_check() {
 		--enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 		--suppress=missingInclude --suppress=normalCheckLevelMaxBranches \
 		--suppress=uninitvar --suppress=memleak --suppress=internalAstError --suppress=incorrectLogicOperator --suppress=toomanyconfigs --suppress=unknownMacro \
-		-DHAVE_CONFIG_H=1 -I "$build" -I src -I include
+		-DHAVE_CONFIG_H=1 -I "$build" -I src -I include -I .
 }
 
 shell() { printf '%s\n' "$scripts" | xargs shellcheck; }

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels: loading a family at its first use, and launching. */
+#include "config.h"
+
+#include "device/cuda_internal.h"
+
+#include "base/base.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define JIT_LOG_SIZE 4096 /* chosen: more than a message takes */
+
+/* Dynamic shared memory that every kernel may have without asking, from CUDA's programming guide.
+ */
+#define SHARED_FREELY 49152
+
+static const struct {
+	const char *name;
+	psgi_gpu_family family;
+} kernels[] = {
+#define KERNEL_ROW(name, family) { #name, PSGI_FAMILY_##family },
+	PSGI_KERNELS(KERNEL_ROW)
+#undef KERNEL_ROW
+};
+
+/* --- families --- */
+
+static CUresult load_text(const psgi_gpu *gpu, const char *text, CUmodule *module, char *log)
+{
+	CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
+	void *values[] = { log, NULL };
+	uintptr_t size = JIT_LOG_SIZE;
+
+	memcpy(&values[1], &size, sizeof(size)); /* a number where a pointer fits */
+	log[0] = '\0';
+	return gpu->cuda->module_load(module, text, 2, options, values);
+}
+
+/* Is it about the code, so that older code may do? */
+static bool is_refusal(CUresult result)
+{
+	switch (result) {
+	case CUDA_ERROR_INVALID_IMAGE:
+	case CUDA_ERROR_NO_BINARY_FOR_GPU:
+	case CUDA_ERROR_INVALID_PTX:
+	case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static psg_status load_failed(psgi_gpu *gpu, psgi_gpu_family family, CUresult result,
+			      const char *log, psg_error *error)
+{
+	psg_error reason = PSG_ERROR_INIT;
+	psg_status status = psgi_gpu_fail(gpu, result, "cuModuleLoadDataEx", &reason);
+
+	if (status == PSG_DRIVER)
+		status = PSG_JIT;
+	return psgi_fail(error, status, "%s%skernels '%s' for sm_%d%s%s",
+			 status == PSG_OOM ? "" : reason.message, status == PSG_OOM ? "" : "; ",
+			 psgi_family_name(family), gpu->ptx, log[0] != '\0' ? ": " : "", log);
+}
+
+psg_status psgi_gpu_load_family(psgi_gpu *gpu, psgi_gpu_family family, psg_error *error)
+{
+	int64_t begin = psg_now_ns(), ns;
+	char log[JIT_LOG_SIZE];
+	CUresult result;
+
+	if (gpu->modules[family] != NULL)
+		return PSG_OK;
+	for (;;) {
+		int lower = psgi_ptx_target(gpu->ptx - 1);
+
+		result =
+			load_text(gpu, psgi_ptx_text(family, gpu->ptx), &gpu->modules[family], log);
+		if (result == CUDA_SUCCESS)
+			break;
+		gpu->modules[family] = NULL;
+		if (result == CUDA_ERROR_OUT_OF_MEMORY && psgi_gpu_trim_pool(gpu))
+			continue;
+		if (!is_refusal(result) || gpu->ptx_forced || lower == 0)
+			return load_failed(gpu, family, result, log, error);
+		psgi_log(PSG_LOG_WARNING, "%s: the driver refuses '%s' for sm_%d, trying sm_%d: %s",
+			 gpu->device.info.name, psgi_family_name(family), gpu->ptx, lower, log);
+		gpu->ptx = lower;
+	}
+	ns = psg_now_ns() - begin;
+	gpu->families++;
+	gpu->load_ns += ns;
+	psgi_log(PSG_LOG_INFO, "%s: loaded '%s' for sm_%d in %.1f ms", gpu->device.info.name,
+		 psgi_family_name(family), gpu->ptx, (double)ns / 1e6);
+	return PSG_OK;
+}
+
+/* --- kernels --- */
+
+static psg_status find_function(psgi_gpu *gpu, psgi_gpu_kernel kernel, psgi_function **out,
+				psg_error *error)
+{
+	psgi_function *function = &gpu->functions[kernel];
+	psgi_gpu_family family = kernels[kernel].family;
+	psg_status status;
+	CUresult result;
+
+	*out = function;
+	if (function->function != NULL)
+		return PSG_OK;
+	status = psgi_gpu_load_family(gpu, family, error);
+	if (status != PSG_OK)
+		return status;
+	result = gpu->cuda->module_function(&function->function, gpu->modules[family],
+					    kernels[kernel].name);
+	if (result == CUDA_SUCCESS) {
+		function->shared_most = SHARED_FREELY;
+		return PSG_OK;
+	}
+	function->function = NULL;
+	status = psgi_gpu_fail(gpu, result, "cuModuleGetFunction", error);
+	psgi_error_prefix(error, "kernel '%s' of '%s'", kernels[kernel].name,
+			  psgi_family_name(family));
+	return status;
+}
+
+psg_status psgi_gpu_load(psg_device *device, psgi_gpu_kernel kernel, psg_error *error)
+{
+	psgi_gpu *gpu = psgi_gpu_of(device);
+	psgi_function *function;
+	psg_status status = psgi_gpu_enter(gpu, error);
+
+	if (status != PSG_OK)
+		return status;
+	status = find_function(gpu, kernel, &function, error);
+	psgi_gpu_leave(gpu);
+	return status;
+}
+
+/* --- launches --- */
+
+static psg_status check(const psgi_gpu *gpu, const psgi_launch *launch, psg_error *error)
+{
+	const uint32_t *grid = launch->grid, *block = launch->block;
+	uint64_t threads = (uint64_t)block[0] * block[1];
+
+	if ((unsigned)launch->kernel >= PSGI_GPU_KERNELS)
+		return psgi_fail(error, PSG_INVALID, "there is no kernel %d", (int)launch->kernel);
+	if (grid[0] > PSGI_GPU_MAX_GRID_X || grid[1] > PSGI_GPU_MAX_GRID_YZ ||
+	    grid[2] > PSGI_GPU_MAX_GRID_YZ)
+		return psgi_fail(error, PSG_INVALID,
+				 "kernel '%s': a grid of %ux%ux%u, there may be %ux%ux%u",
+				 kernels[launch->kernel].name, grid[0], grid[1], grid[2],
+				 PSGI_GPU_MAX_GRID_X, PSGI_GPU_MAX_GRID_YZ, PSGI_GPU_MAX_GRID_YZ);
+	if (threads == 0 || block[2] == 0 || threads > PSGI_GPU_MAX_THREADS ||
+	    threads * block[2] > PSGI_GPU_MAX_THREADS)
+		return psgi_fail(error, PSG_INVALID,
+				 "kernel '%s': a block of %ux%ux%u threads, there may be 1 to %u",
+				 kernels[launch->kernel].name, block[0], block[1], block[2],
+				 PSGI_GPU_MAX_THREADS);
+	if (launch->shared_bytes > gpu->limits.shared_bytes)
+		return psgi_fail(error, PSG_INVALID,
+				 "kernel '%s': %u bytes of shared memory, %s has %zu",
+				 kernels[launch->kernel].name, launch->shared_bytes,
+				 gpu->device.info.name, gpu->limits.shared_bytes);
+	return PSG_OK;
+}
+
+/* More shared memory than a kernel has freely must be asked for, once. */
+static CUresult allow_shared(const psgi_gpu *gpu, psgi_function *function, uint32_t bytes)
+{
+	CUresult result;
+
+	if (bytes <= function->shared_most)
+		return CUDA_SUCCESS;
+	result = gpu->cuda->function_set(
+		function->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)bytes);
+	if (result == CUDA_SUCCESS)
+		function->shared_most = bytes;
+	return result;
+}
+
+static psg_status launch_failed(psgi_gpu *gpu, const psgi_launch *launch, CUresult result,
+				const char *call, psg_error *error)
+{
+	psg_status status = psgi_gpu_fail(gpu, result, call, error);
+
+	if (status == PSG_DRIVER) {
+		status = PSG_LAUNCH;
+		if (error != NULL)
+			error->code = status;
+	}
+	psgi_error_prefix(status == PSG_OOM ? NULL : error, "kernel '%s'",
+			  kernels[launch->kernel].name);
+	return status;
+}
+
+static psg_status launch_now(psgi_gpu *gpu, const psgi_launch *launch, psg_error *error)
+{
+	const uint32_t *grid = launch->grid, *block = launch->block;
+	void *arguments[1];
+	psgi_function *function;
+	psg_status status = find_function(gpu, launch->kernel, &function, error);
+	CUresult result;
+
+	if (status == PSG_OK)
+		status = psgi_gpu_begin(gpu, error);
+	if (status != PSG_OK)
+		return status;
+	result = allow_shared(gpu, function, launch->shared_bytes);
+	if (result != CUDA_SUCCESS)
+		return launch_failed(gpu, launch, result, "cuFuncSetAttribute", error);
+	/* The driver reads the parameter before it returns, and does not write it. */
+	memcpy(arguments, &launch->args, sizeof(arguments));
+	result = gpu->cuda->launch(function->function, grid[0], grid[1], grid[2], block[0],
+				   block[1], block[2], launch->shared_bytes, gpu->compute.stream,
+				   arguments, NULL);
+	if (result != CUDA_SUCCESS)
+		return launch_failed(gpu, launch, result, "cuLaunchKernel", error);
+	gpu->launches++;
+	return PSG_OK;
+}
+
+psg_status psgi_gpu_launch(psg_device *device, const psgi_launch *launch, psg_error *error)
+{
+	psgi_gpu *gpu = psgi_gpu_of(device);
+	psg_status status = check(gpu, launch, error);
+
+	if (status != PSG_OK)
+		return status;
+	if (launch->grid[0] == 0 || launch->grid[1] == 0 || launch->grid[2] == 0)
+		return PSG_OK;
+	status = psgi_gpu_enter(gpu, error);
+	if (status != PSG_OK)
+		return status;
+	status = launch_now(gpu, launch, error);
+	psgi_gpu_leave(gpu);
+	return status;
+}
