@@ -265,6 +265,7 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
+	tcase_set_timeout(both, 60); /* chosen: a driver that was not loaded takes seconds */
 	tcase_add_test(both, opens);
 	tcase_add_test(both, library_is_missing);
 	tcase_add_test(both, library_is_another);

@@ -956,6 +956,7 @@ static TCase *for_any(void)
 {
 	TCase *tests = tcase_create("any GPU");
 
+	tcase_set_timeout(tests, 60); /* a cold start compiles */
 	tcase_add_test(tests, info_is_filled);
 	tcase_add_loop_test(tests, probe, 0, 2);
 	tcase_add_test(tests, driver_tells);
@@ -979,6 +980,7 @@ static TCase *for_fake(void)
 {
 	TCase *tests = tcase_create("fake GPU");
 
+	tcase_set_timeout(tests, 60); /* a cold start compiles */
 	tcase_add_loop_test(tests, refuses, 0, COUNT(reasons));
 	tcase_add_loop_test(tests, auto_tells_why, 0, COUNT(reasons));
 	tcase_add_test(tests, auto_takes_a_usable_one);

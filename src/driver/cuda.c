@@ -118,17 +118,17 @@ bool psgi_cuda_is_lost(CUresult result)
 	return meaning_of(result)->status == PSG_DEVICE_LOST;
 }
 
+/* The version first: it is there to be told when nothing else works. */
 static psg_status initialise(psgi_cuda *cuda, psg_error *error)
 {
-	CUresult result = cuda->init(0);
+	CUresult result = cuda->driver_version(&cuda->version);
 
+	if (result != CUDA_SUCCESS)
+		return psgi_cuda_fail(cuda, result, "cuDriverGetVersion", error);
+	result = cuda->init(0);
 	if (result == CUDA_ERROR_NO_DEVICE)
 		return psgi_fail(error, PSG_NO_DEVICE, "no NVIDIA GPU found");
-	if (result != CUDA_SUCCESS)
-		return psgi_cuda_fail(cuda, result, "cuInit", error);
-	result = cuda->driver_version(&cuda->version);
-	return result == CUDA_SUCCESS ? PSG_OK
-				      : psgi_cuda_fail(cuda, result, "cuDriverGetVersion", error);
+	return result == CUDA_SUCCESS ? PSG_OK : psgi_cuda_fail(cuda, result, "cuInit", error);
 }
 
 static void open_once(void)

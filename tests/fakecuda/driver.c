@@ -45,7 +45,7 @@ static int visible(int machine, int *ordinals)
 	return n;
 }
 
-static void configure(void)
+void fake_configure(void)
 {
 	fake_config *config = &fake_configured;
 	const char *capability = getenv("FAKECUDA_CAPABILITY"), *arithmetic;
@@ -71,8 +71,6 @@ CUresult cuInit(unsigned int flags)
 {
 	(void)flags;
 	ENTER(cuInit);
-	if (!fake_started)
-		configure();
 	fake_started = true;
 	return fake_leave(fake_configured.devices > 0 ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE);
 }

@@ -48,6 +48,8 @@ extern fake_device fake_devices[FAKE_MAX_DEVICES]; /* those that are visible */
 extern fakecuda_counts fake_counts;
 extern bool fake_started; /* by cuInit */
 
+void fake_configure(void); /* from the environment, at the first call */
+
 /* Takes the lock, counts a call and says what it must answer instead of doing its work. */
 CUresult fake_enter(const char *function);
 /* As fake_enter, but lets a lost context pass: for the calls that free something. */

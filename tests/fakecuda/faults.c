@@ -76,6 +76,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void read_environment(void)
 {
 	read_rules(getenv("FAKECUDA_FAIL"));
+	fake_configure();
 }
 
 CUresult fake_rule(const char *what)
