@@ -1,8 +1,9 @@
 # tests of the cli room
 
-dist_check_SCRIPTS += tests/test_cli.sh tests/test_cli_bench.sh tests/test_cli_model.sh \
-	tests/test_cli_ocr.sh
-TESTS += tests/test_cli.sh tests/test_cli_bench.sh tests/test_cli_model.sh tests/test_cli_ocr.sh
+dist_check_SCRIPTS += tests/test_cli.sh tests/test_cli_bench.sh tests/test_cli_doctor.sh \
+	tests/test_cli_model.sh tests/test_cli_ocr.sh
+TESTS += tests/test_cli.sh tests/test_cli_bench.sh tests/test_cli_doctor.sh \
+	tests/test_cli_model.sh tests/test_cli_ocr.sh
 EXTRA_DIST += tests/cli_expect.sh
 
 # The programs that the scripts need: the files they read, and a judge of JSON.

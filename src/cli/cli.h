@@ -20,7 +20,8 @@ typedef enum cli_exit {
 #define CLI_COMMANDS(X)                                                                            \
 	X(ocr, "read the text of pages")                                                           \
 	X(model, "show what a model consists of and costs")                                        \
-	X(bench, "measure how fast this machine is")
+	X(bench, "measure how fast this machine is")                                               \
+	X(doctor, "tell whether a GPU can be used, and if not, why")
 
 #define CLI_DECLARE_COMMAND(name, summary) cli_exit cli_##name(int argc, char **argv);
 CLI_COMMANDS(CLI_DECLARE_COMMAND)

@@ -1,7 +1,9 @@
 # The command: uses the library through its public headers only.
 bin_PROGRAMS += pagesift-gpu
 pagesift_gpu_SOURCES = src/cli/bench.c src/cli/bench.h src/cli/bench_cpu.c src/cli/bench_pages.c \
-	src/cli/bench_print.c src/cli/cli.h src/cli/events.c src/cli/events.h src/cli/file.c \
+	src/cli/bench_print.c src/cli/cli.h src/cli/doctor.c src/cli/doctor.h \
+	src/cli/doctor_json.c src/cli/doctor_judge.c src/cli/doctor_machine.c src/cli/doctor_text.c \
+	src/cli/events.c src/cli/events.h src/cli/file.c \
 	src/cli/file.h src/cli/json.c src/cli/json.h src/cli/main.c src/cli/message.c \
 	src/cli/model.c src/cli/model.h src/cli/model_json.c src/cli/model_text.c src/cli/nearest.c \
 	src/cli/ocr.c src/cli/ocr.h src/cli/ocr_emit.c src/cli/ocr_run.c src/cli/options.c \
@@ -10,4 +12,5 @@ pagesift_gpu_SOURCES = src/cli/bench.c src/cli/bench.h src/cli/bench_cpu.c src/c
 pagesift_gpu_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 pagesift_gpu_LDADD = libpagesift-gpu.la $(JANSSON_LIBS)
 dist_man_MANS += docs/man/pagesift-gpu.1 docs/man/pagesift-gpu-bench.1 \
+	docs/man/pagesift-gpu-doctor.1 \
 	docs/man/pagesift-gpu-model.1 docs/man/pagesift-gpu-ocr.1

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The report of `doctor` for programs. */
+#include "config.h"
+
+#include "cli/doctor.h"
+#include "cli/json.h"
+
+#if HAVE_JANSSON
+
+/* An empty text is null. */
+static json_t *text_or_null(const char *text)
+{
+	return text[0] != '\0' ? cli_json_text(text) : json_null();
+}
+
+static json_t *error_or_null(const psg_error *error)
+{
+	if (error->code == PSG_OK)
+		return json_null();
+	return json_pack("{s:s,s:o}", "code", psg_status_name(error->code), "message",
+			 cli_json_text(error->message));
+}
+
+/* Versions as people write them: 12040 is 12.4, capability 75 is 7.5. */
+static json_t *version(int32_t major, int32_t minor)
+{
+	return major > 0 ? json_sprintf("%d.%d", major, minor) : json_null();
+}
+
+static json_t *driver_object(const cli_report *report)
+{
+	const psg_gpu_driver *driver = &report->driver;
+
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "library", text_or_null(driver->library),
+			 "version", text_or_null(driver->version), "cuda",
+			 version(driver->cuda / 1000, driver->cuda % 1000 / 10), "nvml",
+			 text_or_null(driver->nvml_library), "kernel_version",
+			 text_or_null(report->machine.module_version), "error",
+			 error_or_null(&report->driver_error));
+}
+
+static json_t *gpu_object(const cli_doctor_gpu *gpu)
+{
+	const psg_gpu_info *info = &gpu->info;
+	bool usable = gpu->error.code == PSG_OK;
+
+	return json_pack("{s:i,s:o,s:o,s:o,s:o,s:i,s:I,s:I,s:o,s:b,s:o,s:o}", "index",
+			 (int)info->index, "name", text_or_null(info->name), "uuid",
+			 text_or_null(info->uuid), "pci", text_or_null(info->pci), "capability",
+			 version(info->capability / 10, info->capability % 10), "multiprocessors",
+			 (int)info->multiprocessors, "total_bytes", (json_int_t)info->total_bytes,
+			 "free_bytes", (json_int_t)info->free_bytes, "ptx",
+			 info->ptx > 0 ? json_sprintf("sm_%d", info->ptx) : json_null(), "usable",
+			 usable, "start_ms",
+			 usable ? cli_json_number(gpu->open_ms, 1000) : json_null(), "error",
+			 error_or_null(&gpu->error));
+}
+
+static json_t *gpus(const cli_report *report)
+{
+	json_t *array = json_array();
+	int failed = 0;
+
+	for (int i = 0; i < report->n_gpus; i++)
+		failed |= json_array_append_new(array, gpu_object(&report->gpus[i]));
+	if (failed == 0)
+		return array;
+	json_decref(array);
+	return NULL;
+}
+
+static json_t *findings(const cli_report *report)
+{
+	static const char *const weights[] = { "note", "warning", "problem" };
+	json_t *array = json_array();
+	int failed = 0;
+
+	for (int i = 0; i < report->n_findings; i++) {
+		const cli_finding *finding = &report->findings[i];
+
+		failed |= json_array_append_new(
+			array, json_pack("{s:s,s:o,s:o}", "weight", weights[finding->weight],
+					 "what", cli_json_text(finding->what), "todo",
+					 text_or_null(finding->todo)));
+	}
+	if (failed == 0)
+		return array;
+	json_decref(array);
+	return NULL;
+}
+
+cli_exit cli_report_print_json(const cli_report *report)
+{
+	static const char *const verdicts[] = { "gpu", "cpu", "broken" };
+
+	return cli_json_print(json_pack("{s:s,s:o,s:i,s:o,s:o,s:b,s:o,s:o}", "result",
+					verdicts[report->verdict], "driver", driver_object(report),
+					"pci_cards", report->machine.cards, "gpus", gpus(report),
+					"cache", text_or_null(report->machine.cache), "cache_works",
+					(int)report->machine.cache_works, "cpu",
+					text_or_null(report->cpu), "findings", findings(report)));
+}
+
+#else
+
+/* Not reached: the command asks cli_json_available first. */
+cli_exit cli_report_print_json(const cli_report *report)
+{
+	(void)report;
+	return CLI_USAGE;
+}
+
+#endif
