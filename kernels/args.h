@@ -16,10 +16,9 @@
 #define GLOBAL /* in the host's code an address that only the device follows */
 #endif
 
-/* Functions of one element, as in pagesift/op.h; ADD adds the addend's element. */
+/* Functions of one element, as in pagesift/op.h. */
 typedef enum gpu_function {
 	GPU_IDENTITY,
-	GPU_ADD,
 	GPU_RELU,
 	GPU_CLIP,
 	GPU_AFFINE,
@@ -57,11 +56,17 @@ typedef enum gpu_function {
 
 /* What is done with a result before it is stored, in this order. */
 #define GPU_MAX_POST 6
+typedef enum gpu_post_kind {
+	GPU_POST_ADD,      /* v + addend[its place in the result] */
+	GPU_POST_CLAMP,    /* clamp(alpha v + beta, low, high), which a NaN passes */
+	GPU_POST_GATE,     /* v times that; 0 where that is 0 */
+	GPU_POST_FUNCTION, /* function(v, alpha, beta) */
+} gpu_post_kind;
+
 typedef struct gpu_post {
-	int32_t function; /* gpu_function */
-	float alpha, beta;
-	int32_t unused;
-	const float GLOBAL *addend; /* ADD: laid out as the result */
+	int32_t kind, function; /* gpu_post_kind, gpu_function */
+	float alpha, beta, low, high;
+	const float GLOBAL *addend; /* laid out as the result */
 } gpu_post;
 
 typedef struct gpu_posts {
@@ -93,5 +98,242 @@ typedef struct channel_args {
 	float GLOBAL *y;
 	int64_t planes, size, channels;
 } channel_args;
+
+/* y = f(a, b) over a walk of `rank` dimensions, the output dense; steps of 0 broadcast. */
+#define GPU_MAX_DIMS 8
+typedef enum gpu_binary {
+	GPU_SUM,
+	GPU_DIFFERENCE,
+	GPU_PRODUCT,
+	GPU_QUOTIENT,
+	GPU_LEAST, /* a NaN on either side wins */
+	GPU_MOST,
+	GPU_SLOPE, /* a < 0 ? a * b : a */
+} gpu_binary;
+
+typedef struct binary_args {
+	const float GLOBAL *a;
+	const float GLOBAL *b;
+	float GLOBAL *y;
+	int64_t n, dim[GPU_MAX_DIMS], a_step[GPU_MAX_DIMS], b_step[GPU_MAX_DIMS];
+	int32_t rank, function; /* gpu_binary */
+} binary_args;
+
+/*
+ * One part of a result: channels offset..offset+channels of `all` become
+ * a[c][y / up_a][x / up_a] * (base + gate[c]) + b[c][y / up_b][x / up_b];
+ * gate and b may be NULL.
+ */
+typedef struct mix_args {
+	const float GLOBAL *a;
+	const float GLOBAL *gate; /* [samples, channels] */
+	const float GLOBAL *b;
+	float GLOBAL *y;
+	int64_t samples, channels, all, offset, height, width;
+	int32_t up_a, up_b;
+	float base;
+	int32_t unused;
+} mix_args;
+
+/*
+ * c[z, m, n] = alpha * sum over k of a[z, m, k] b[z, k, n] + bias, then the posts.
+ * Matrix z is sample z / inner and group z % inner, each with a step of its own.
+ */
+typedef enum gpu_bias { GPU_NO_BIAS, GPU_ROW_BIAS, GPU_COLUMN_BIAS } gpu_bias;
+
+typedef struct gemm_args {
+	const float GLOBAL *a;
+	const float GLOBAL *b;
+	const float GLOBAL *bias;
+	float GLOBAL *c;
+	int64_t m, n, k;
+	int64_t a_row, a_step, b_row, b_step, c_row; /* a_step, b_step: 1 but for gemm_any */
+	int64_t batches, inner;
+	int64_t a_outer, a_inner, b_outer, b_inner, c_outer, c_inner, bias_inner;
+	int64_t tiles_m, tiles_n;
+	float alpha;
+	int32_t bias_kind;                 /* gpu_bias */
+	int32_t fours_a, fours_b, fours_c; /* rows start at multiples of 16 bytes */
+	int32_t unused;
+	gpu_posts posts;
+} gemm_args;
+
+/* One weight's place: where its input lies from the window's first element, in the image. */
+typedef struct gpu_tap {
+	int64_t offset;
+	int32_t row, column;
+} gpu_tap;
+
+/* A window over an image [.., in_h, in_w]; columns (or rows) past `valid` of a sample are zero. */
+typedef struct gpu_window {
+	int32_t in_h, in_w, out_h, out_w;
+	int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_h, pad_w;
+	int32_t pad_end_h, pad_end_w; /* for averages that count them */
+	const int32_t GLOBAL *valid;  /* by sample; NULL: all */
+	int32_t valid_rows;           /* `valid` limits rows, not columns */
+	int32_t unused;
+} gpu_window;
+
+/* gemm.a: weights [m, k] of a group, gemm.b: the image, gemm.n: out_h * out_w. */
+typedef struct conv_args {
+	gemm_args gemm;
+	gpu_window window;
+	const gpu_tap GLOBAL *taps; /* k of them */
+} conv_args;
+
+/* One input channel an output channel: output channel c reads channel c / multiplier. */
+typedef struct depthwise_args {
+	const float GLOBAL *x;
+	const float GLOBAL *w;
+	const float GLOBAL *bias; /* may be NULL */
+	float GLOBAL *y;
+	int64_t n, channels, multiplier; /* n: all outputs; channels: of the output */
+	gpu_window window;
+	gpu_posts posts;
+} depthwise_args;
+
+/* x [samples, channels, in_h, in_w], w [channels, outputs / groups, kernel] */
+typedef struct conv_transpose_args {
+	const float GLOBAL *x;
+	const float GLOBAL *w;
+	const float GLOBAL *bias; /* may be NULL */
+	float GLOBAL *y;
+	int64_t n, channels, outputs, groups; /* n: all outputs' elements */
+	gpu_window window;
+	gpu_posts posts;
+} conv_transpose_args;
+
+/* y [samples, channels * kernel, out]: n elements */
+typedef struct im2col_args {
+	const float GLOBAL *x;
+	float GLOBAL *y;
+	int64_t n, channels;
+	gpu_window window;
+} im2col_args;
+
+typedef struct pool_args {
+	const float GLOBAL *x;
+	float GLOBAL *y;
+	int64_t n, channels;
+	gpu_window window;
+	int32_t count_pads;
+	int32_t unused;
+} pool_args;
+
+/* Over planes of `outer` rows of `columns` columns of `inner` elements; columns may be limited. */
+typedef struct global_pool_args {
+	const float GLOBAL *x;
+	float GLOBAL *y;
+	const int32_t GLOBAL *valid; /* by sample; NULL: all */
+	int64_t planes, channels, outer, columns, inner;
+} global_pool_args;
+
+/* y[walk] = x[walk] of 4-byte elements; each has its own steps and start. */
+typedef struct copy_args {
+	const uint32_t GLOBAL *x;
+	uint32_t GLOBAL *y;
+	int64_t n, dim[GPU_MAX_DIMS], x_step[GPU_MAX_DIMS], y_step[GPU_MAX_DIMS];
+	int32_t rank;
+	float scale; /* attn_split: of the first `scaled` elements */
+	int64_t scaled, x_start, y_start;
+} copy_args;
+
+/* pad_all and pad_rb: where nothing of the input lies is `value`. */
+typedef enum gpu_pad { GPU_PAD_CONSTANT, GPU_PAD_REFLECT, GPU_PAD_EDGE } gpu_pad;
+typedef struct pad_args {
+	const float GLOBAL *x;
+	float GLOBAL *y;
+	int64_t n, out[GPU_MAX_DIMS], in[GPU_MAX_DIMS], begin[GPU_MAX_DIMS];
+	int32_t rank, mode; /* gpu_pad */
+	float value;
+	int32_t unused;
+} pad_args;
+
+/* y [.., dim ..] from where table[axis][index] says; tables one after another. */
+typedef struct interp_args {
+	const uint32_t GLOBAL *x;
+	uint32_t GLOBAL *y;
+	const int64_t GLOBAL *table; /* each entry already times the input's step */
+	int64_t n, dim[GPU_MAX_DIMS];
+	int32_t rank;
+	int32_t unused;
+} interp_args;
+
+/* x [outer, columns, inner]: zero where the column is not below the sample's width. */
+typedef struct zero_cols_args {
+	const uint32_t GLOBAL *x;
+	uint32_t GLOBAL *y;
+	const int32_t GLOBAL *valid;
+	int64_t n, columns, inner, sample; /* sample: elements of one */
+} zero_cols_args;
+
+/* [batches, rows, columns] to [batches, columns, rows] */
+typedef struct swap_args {
+	const uint32_t GLOBAL *x;
+	uint32_t GLOBAL *y;
+	int64_t batches, rows, columns, tiles_rows, tiles_columns;
+} swap_args;
+
+/* Groups of `len` elements, `step` apart, counted along outer and then along step. */
+typedef struct softmax_args {
+	const float GLOBAL *x;
+	float GLOBAL *y;
+	const int32_t GLOBAL *valid; /* by sample, limits (i / inner) % columns; NULL: all */
+	int64_t groups, len, step, inner, columns;
+	int64_t sample; /* groups of one sample */
+	int32_t logarithm;
+	int32_t unused;
+} softmax_args;
+
+/* Rows of `columns`; gamma and beta (which may be NULL) have as many, or `each` row its own. */
+typedef struct norm_args {
+	const float GLOBAL *x;
+	float GLOBAL *y;
+	const float GLOBAL *gamma;
+	const float GLOBAL *beta;
+	const int32_t GLOBAL *valid; /* by sample; limits (i / inner) % width of a row; NULL: all */
+	int64_t rows, columns, sample, inner, width;
+	int64_t channels; /* 0: gamma by column; else by row % channels */
+	float epsilon;
+	int32_t unused;
+} norm_args;
+
+/* qkv [samples, steps, 3 * heads * size] to [samples, steps, heads * size] */
+typedef struct attention_args {
+	const float GLOBAL *qkv;
+	float GLOBAL *y;
+	const int32_t GLOBAL *valid; /* by sample; NULL: all */
+	int64_t samples, steps, heads, size, tiles;
+	float scale;
+	int32_t unused;
+} attention_args;
+
+/* x [samples, steps, classes] to [samples, steps, 2] */
+typedef struct digest_args {
+	const float GLOBAL *x;
+	float GLOBAL *y;
+	const int32_t GLOBAL *valid;
+	int64_t samples, steps, classes;
+} digest_args;
+
+/* One value of `n` for each of `outputs`: y[o] of x[o / step * n * step + o % step + i * step] */
+typedef enum gpu_reduction {
+	GPU_REDUCE_SUM,
+	GPU_REDUCE_MEAN,
+	GPU_REDUCE_MAX,
+	GPU_REDUCE_MIN,
+	GPU_REDUCE_PROD,
+	GPU_REDUCE_L1,
+	GPU_REDUCE_L2,
+	GPU_REDUCE_SUM_SQUARE,
+	GPU_REDUCE_LOG_SUM,
+} gpu_reduction;
+typedef struct reduce_args {
+	const float GLOBAL *x;
+	float GLOBAL *y;
+	int64_t outputs, n, step;
+	int32_t kind; /* gpu_reduction */
+	int32_t unused;
+} reduce_args;
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Functions of one element in single precision, the same on the device and on
- * the host.  Relative errors are a few 1e-7 (1e-6 where an argument is rounded
- * before an exponential).  NaN stays NaN; infinities give what C's functions do.
+ * the host.  Relative errors are a few 1e-7 (1e-5 where a large argument is
+ * rounded before an exponential).  NaN stays NaN; infinities give what C's functions do.
  * Polynomials interpolate in Chebyshev points of the interval they name.
  */
 #ifndef PSG_KERNELS_FUNCTIONS_H
@@ -69,7 +69,7 @@ INLINE float small_expm1(float r)
 }
 
 /* x = n ln 2 + r; ln 2 in two parts, the first with 15 bits so that n times it is exact. */
-INLINE float reduce(float x, float *r)
+INLINE float split_ln2(float x, float *r)
 {
 	float n = nearest(x * 1.44269504f);
 
@@ -85,7 +85,7 @@ INLINE float exp_of(float x)
 		return is_nan(x) ? x : GPU_INFINITY; /* e^88.72 is the largest float */
 	if (x < -104.0f)
 		return 0; /* e^-103.97 is half the least denormal */
-	n = reduce(x, &r);
+	n = split_ln2(x, &r);
 	return times_power(1.0f + small_expm1(r), (int32_t)n);
 }
 
@@ -362,18 +362,24 @@ OUT_OF_LINE float any_function(int32_t function, float x, float alpha, float bet
 	}
 }
 
-/* All posts of one result; `at` is its place in the output and in the addends. */
-INLINE float after(const gpu_posts *posts, float v, int64_t at)
+/* A post that needs nothing but the value. */
+INLINE float value_post(const gpu_post *p, float v)
+{
+	float t;
+
+	if (p->kind == GPU_POST_FUNCTION)
+		return any_function(p->function, v, p->alpha, p->beta);
+	t = clamp_of(p->alpha * v + p->beta, p->low, p->high);
+	return p->kind == GPU_POST_GATE ? gated(v, t) : t;
+}
+
+/* All posts of one result; `index` is its place in the output and in the addends. */
+INLINE float after(const gpu_posts *posts, float v, int64_t index)
 {
 	for (int64_t i = 0; i < posts->n; i++) {
 		const gpu_post *p = &posts->at[i];
 
-		if (p->function == GPU_ADD)
-			v += p->addend[at];
-		else if (p->function < GPU_SIGMOID)
-			v = light_function(p->function, v, p->alpha, p->beta);
-		else
-			v = any_function(p->function, v, p->alpha, p->beta);
+		v = p->kind == GPU_POST_ADD ? v + p->addend[index] : value_post(p, v);
 	}
 	return v;
 }

@@ -46,8 +46,9 @@ static const place *const at = 0;
 #define THREADS ((int32_t)__nvvm_read_ptx_sreg_ntid_x())
 #define BLOCK ((int32_t)__nvvm_read_ptx_sreg_ctaid_x())
 #define BLOCKS ((int32_t)__nvvm_read_ptx_sreg_nctaid_x())
-#define BARRIER() ((void)at, __nvvm_bar0())
+#define BARRIER() ((void)at, __syncthreads())
 #define UNROLL _Pragma("unroll")
+#define ROLLED _Pragma("nounroll")
 #define OUT_OF_LINE static __attribute__((noinline))
 
 #else /* the host */
@@ -99,6 +100,7 @@ void host_barrier(const place *at);
 #define BLOCKS (at->blocks)
 #define BARRIER() host_barrier(at)
 #define UNROLL
+#define ROLLED
 #define OUT_OF_LINE static
 
 #endif

@@ -53,8 +53,4 @@ typedef void fakecuda_stats_fn(fakecuda_counts *out); /* "fakecuda_stats" */
 /* Replaces the rules of FAKECUDA_FAIL and begins to count anew; a lost context is well again. */
 typedef void fakecuda_fail_fn(const char *rules); /* "fakecuda_fail" */
 
-/* Host side of the kernels: runs one launch. */
-void fakecuda_run(const char *kernel, const uint32_t grid[3], const uint32_t block[3],
-		  uint32_t shared_bytes, const void *args);
-
 #endif

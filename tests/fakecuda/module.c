@@ -234,15 +234,3 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
 	fake_counts.launches++;
 	return fake_leave(fake_queue(stream, &work));
 }
-
-/* Where the kernels' host side is not linked in: launches only count. */
-__attribute__((weak)) void fakecuda_run(const char *kernel, const uint32_t grid[3],
-					const uint32_t block[3], uint32_t shared_bytes,
-					const void *args)
-{
-	(void)kernel;
-	(void)grid;
-	(void)block;
-	(void)shared_bytes;
-	(void)args;
-}
