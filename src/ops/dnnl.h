@@ -6,14 +6,6 @@
 #include "ops/kernel.h"
 #include "ops/pack.h"
 
-/* An operation on the result before it is stored; `operand` is the input that an ADD reads. */
-typedef struct psgi_epilogue {
-	psg_op_kind kind;
-	float alpha, beta;
-} psgi_epilogue;
-
-#define PSGI_MAX_EPILOGUE 6
-
 /* Can oneDNN apply this to a result? */
 bool psgi_dnnl_epilogue(psg_op_kind kind);
 

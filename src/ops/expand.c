@@ -41,33 +41,40 @@ psg_status psgi_expand_shape(psgi_call *call, psg_error *error)
 
 PSGI_PLAIN_COST(expand)
 
-psg_status psgi_expand_ref(const psgi_call *call, psg_error *error)
+void psgi_expand_walk(const psgi_call *call, psgi_walk *walk)
 {
 	const psg_shape *x = &call->in[0].shape, *out = &call->out[0].shape;
-	psgi_walk walk = { .rank = out->rank, .operands = 2 };
 	int64_t to[PSG_MAX_RANK], from[PSG_MAX_RANK];
 
-	(void)error;
+	*walk = (psgi_walk){ .rank = out->rank, .operands = 2 };
 	psgi_strides(out, to);
 	if (call->kind == PSG_OP_EXPAND) {
 		for (int32_t i = 0; i < out->rank; i++) {
-			walk.dim[i] = out->dim[i];
-			walk.step[0][i] = to[i];
+			walk->dim[i] = out->dim[i];
+			walk->step[0][i] = to[i];
 		}
-		psgi_broadcast_strides(x, out, walk.step[1]);
+		psgi_broadcast_strides(x, out, walk->step[1]);
 	} else {
 		/* Each dimension becomes two: which copy, and where in it. */
 		psgi_strides(x, from);
-		walk.rank = 2 * x->rank;
+		walk->rank = 2 * x->rank;
 		for (int32_t i = 0; i < x->rank; i++) {
-			walk.dim[2 * i] = call->params->reshape.shape.dim[i];
-			walk.dim[2 * i + 1] = x->dim[i];
-			walk.step[0][2 * i] = to[i] * x->dim[i];
-			walk.step[0][2 * i + 1] = to[i];
-			walk.step[1][2 * i] = 0;
-			walk.step[1][2 * i + 1] = from[i];
+			walk->dim[2 * i] = call->params->reshape.shape.dim[i];
+			walk->dim[2 * i + 1] = x->dim[i];
+			walk->step[0][2 * i] = to[i] * x->dim[i];
+			walk->step[0][2 * i + 1] = to[i];
+			walk->step[1][2 * i] = 0;
+			walk->step[1][2 * i + 1] = from[i];
 		}
 	}
+}
+
+psg_status psgi_expand_ref(const psgi_call *call, psg_error *error)
+{
+	psgi_walk walk;
+
+	(void)error;
+	psgi_expand_walk(call, &walk);
 	psgi_walk_copy(&walk, call->out[0].data, call->in[0].data,
 		       psg_dtype_size(call->in[0].dtype));
 	return PSG_OK;

@@ -10,16 +10,6 @@
 #include "base/checked.h"
 #include "ops/ops.h"
 
-/*
- * The innermost loops of products.  ThreadSanitizer sees what their callers fill and read, and need
- * not look at every step: a page takes it a tenth of the time.
- */
-#ifdef PSG_TSAN
-#define PSGI_INNER_LOOP __attribute__((no_sanitize_thread))
-#else
-#define PSGI_INNER_LOOP
-#endif
-
 /* A family serves several rows, so these repeat; C allows equal declarations. */
 #define PSGI_FAMILY_DECLARE(KIND, name, family, ...)                                               \
 	psg_status psgi_##family##_shape(psgi_call *call, psg_error *error);                       \
@@ -112,6 +102,12 @@ bool psgi_walk_next(psgi_walk *walk);
 /* Copies elements of `size` bytes (4 or 8): operand 0 of the walk is `to`, operand 1 `from`. */
 void psgi_walk_copy(psgi_walk *walk, void *to, const void *from, size_t size);
 
+/* The walks of operators that only move elements: operand 0 is the output, operand 1 the input. */
+void psgi_expand_walk(const psgi_call *call, psgi_walk *walk); /* expand, tile */
+void psgi_depth_walk(const psgi_call *call, psgi_walk *walk);
+psg_status psgi_slice_walk(const psgi_call *call, psgi_walk *walk, psg_error *error);
+void psgi_permute_walk(int32_t rank, const int64_t *dims, const int32_t *perm, psgi_walk *walk);
+
 /* The output is the input with its dimensions `shape` in the order of `perm`; any rank that a
  * walk takes. */
 void psgi_permute(void *to, const void *from, size_t size, int32_t rank, const int64_t *dims,
@@ -124,6 +120,9 @@ void psgi_permute(void *to, const void *from, size_t size, int32_t rank, const i
 void psgi_table_copy(void *to, const psg_shape *shape, const void *from,
 		     const psg_shape *from_shape, int64_t *const *table, size_t size,
 		     const void *fill);
+
+/* The general descriptor of pad_all, pad_rb or zero_cols. */
+psg_status psgi_pad_params_of(const psgi_call *call, psg_pad_params *p, psg_error *error);
 
 /* Tables for psgi_table_copy, one allocation; free() table[0].  NULL: no memory. */
 bool psgi_tables(const psg_shape *shape, int64_t **table);

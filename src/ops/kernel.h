@@ -28,6 +28,14 @@ struct psgi_kernel {
 	void (*destroy)(psgi_kernel *kernel);
 };
 
+/* An operation on the result before it is stored; `operand` is the input that an ADD reads. */
+typedef struct psgi_epilogue {
+	psg_op_kind kind;
+	float alpha, beta;
+} psgi_epilogue;
+
+#define PSGI_MAX_EPILOGUE 6
+
 void psgi_kernel_destroy(psgi_kernel *kernel); /* NULL is allowed */
 
 /* The reference path of a call whose shapes are known. */

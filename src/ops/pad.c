@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* pad_rb and zero_cols are forms of the general descriptor. */
-static psg_status params_of(const psgi_call *call, psg_pad_params *p, psg_error *error)
+psg_status psgi_pad_params_of(const psgi_call *call, psg_pad_params *p, psg_error *error)
 {
 	int32_t rank = call->in[0].shape.rank;
 	psg_status status = PSG_OK;
@@ -61,7 +60,7 @@ psg_status psgi_pad_shape(psgi_call *call, psg_error *error)
 {
 	psg_shape out = call->in[0].shape;
 	psg_pad_params p;
-	psg_status status = params_of(call, &p, error);
+	psg_status status = psgi_pad_params_of(call, &p, error);
 
 	if (status == PSG_OK && (size_t)p.mode > PSG_PAD_EDGE)
 		return psgi_fail(error, PSG_INVALID, "pad_all: mode %d is unknown", (int)p.mode);
@@ -134,7 +133,7 @@ static void zero_cols(const psgi_call *call)
 psg_status psgi_pad_ref(const psgi_call *call, psg_error *error)
 {
 	psg_pad_params p;
-	psg_status status = params_of(call, &p, error);
+	psg_status status = psgi_pad_params_of(call, &p, error);
 
 	if (status != PSG_OK)
 		return status;

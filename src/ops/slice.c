@@ -89,23 +89,33 @@ psg_status psgi_slice_shape(psgi_call *call, psg_error *error)
 
 PSGI_PLAIN_COST(slice)
 
-psg_status psgi_slice_ref(const psgi_call *call, psg_error *error)
+psg_status psgi_slice_walk(const psgi_call *call, psgi_walk *walk, psg_error *error)
 {
 	const psgi_view *in = &call->in[0];
-	psgi_walk walk = { .rank = in->shape.rank, .operands = 2 };
 	part parts[PSG_MAX_RANK];
 	psg_status status = parts_of(call, parts, error);
 
 	if (status != PSG_OK)
 		return status;
-	psgi_strides(&call->out[0].shape, walk.step[0]);
-	psgi_strides(&in->shape, walk.step[1]);
-	for (int32_t i = 0; i < walk.rank; i++) {
-		walk.dim[i] = parts[i].n;
+	*walk = (psgi_walk){ .rank = in->shape.rank, .operands = 2 };
+	psgi_strides(&call->out[0].shape, walk->step[0]);
+	psgi_strides(&in->shape, walk->step[1]);
+	for (int32_t i = 0; i < walk->rank; i++) {
+		walk->dim[i] = parts[i].n;
 		/* One element or none: its step is never taken. */
-		walk.at[1] += parts[i].n > 0 ? parts[i].start * walk.step[1][i] : 0;
-		walk.step[1][i] *= parts[i].n > 1 ? parts[i].step : 1;
+		walk->at[1] += parts[i].n > 0 ? parts[i].start * walk->step[1][i] : 0;
+		walk->step[1][i] *= parts[i].n > 1 ? parts[i].step : 1;
 	}
-	psgi_walk_copy(&walk, call->out[0].data, in->data, psg_dtype_size(in->dtype));
 	return PSG_OK;
+}
+
+psg_status psgi_slice_ref(const psgi_call *call, psg_error *error)
+{
+	psgi_walk walk;
+	psg_status status = psgi_slice_walk(call, &walk, error);
+
+	if (status == PSG_OK)
+		psgi_walk_copy(&walk, call->out[0].data, call->in[0].data,
+			       psg_dtype_size(call->in[0].dtype));
+	return status;
 }

@@ -72,7 +72,7 @@ psg_status psgi_depth_shape(psgi_call *call, psg_error *error)
 
 PSGI_PLAIN_COST(depth)
 
-psg_status psgi_depth_ref(const psgi_call *call, psg_error *error)
+void psgi_depth_walk(const psgi_call *call, psgi_walk *walk)
 {
 	static const int32_t dcr[] = { 0, 3, 4, 1, 5, 2 }, crd[] = { 0, 1, 4, 2, 5, 3 };
 	static const int32_t to_depth[] = { 0, 3, 5, 1, 2, 4 };
@@ -83,15 +83,23 @@ psg_status psgi_depth_ref(const psgi_call *call, psg_error *error)
 	const int64_t dims_dcr[] = { x[0], b, b, x[1] / (b * b), x[2], x[3] };
 	const int64_t dims_crd[] = { x[0], x[1] / (b * b), b, b, x[2], x[3] };
 	const int64_t dims_to[] = { x[0], x[1], x[2] / b, b, x[3] / b, b };
-	size_t size = psg_dtype_size(in->dtype);
+
+	if (call->kind == PSG_OP_SPACE_TO_DEPTH)
+		psgi_permute_walk(6, dims_to, to_depth, walk);
+	else if (column_row_depth)
+		psgi_permute_walk(6, dims_crd, crd, walk);
+	else
+		psgi_permute_walk(6, dims_dcr, dcr, walk);
+}
+
+psg_status psgi_depth_ref(const psgi_call *call, psg_error *error)
+{
+	psgi_walk walk;
 
 	(void)error;
-	if (call->kind == PSG_OP_SPACE_TO_DEPTH)
-		psgi_permute(call->out[0].data, in->data, size, 6, dims_to, to_depth);
-	else if (column_row_depth)
-		psgi_permute(call->out[0].data, in->data, size, 6, dims_crd, crd);
-	else
-		psgi_permute(call->out[0].data, in->data, size, 6, dims_dcr, dcr);
+	psgi_depth_walk(call, &walk);
+	psgi_walk_copy(&walk, call->out[0].data, call->in[0].data,
+		       psg_dtype_size(call->in[0].dtype));
 	return PSG_OK;
 }
 

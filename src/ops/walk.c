@@ -99,23 +99,30 @@ void psgi_walk_copy(psgi_walk *walk, void *to, const void *from, size_t size)
 		while (psgi_walk_next(walk));
 }
 
-void psgi_permute(void *to, const void *from, size_t size, int32_t rank, const int64_t *dims,
-		  const int32_t *perm)
+void psgi_permute_walk(int32_t rank, const int64_t *dims, const int32_t *perm, psgi_walk *walk)
 {
-	psgi_walk walk = { .rank = rank, .operands = 2 };
 	int64_t stride[PSGI_WALK_DIMS], n = 1;
 
+	*walk = (psgi_walk){ .rank = rank, .operands = 2 };
 	for (int32_t i = rank - 1; i >= 0; i--) {
 		stride[i] = n;
 		n *= dims[i];
 	}
 	n = 1;
 	for (int32_t i = rank - 1; i >= 0; i--) {
-		walk.dim[i] = dims[perm[i]];
-		walk.step[0][i] = n;
-		walk.step[1][i] = stride[perm[i]];
-		n *= walk.dim[i];
+		walk->dim[i] = dims[perm[i]];
+		walk->step[0][i] = n;
+		walk->step[1][i] = stride[perm[i]];
+		n *= walk->dim[i];
 	}
+}
+
+void psgi_permute(void *to, const void *from, size_t size, int32_t rank, const int64_t *dims,
+		  const int32_t *perm)
+{
+	psgi_walk walk;
+
+	psgi_permute_walk(rank, dims, perm, &walk);
 	psgi_walk_copy(&walk, to, from, size);
 }
 

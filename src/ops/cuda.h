@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Operators as kernels of a CUDA device.
+ *
+ * The operands of a run are device memory, row-major; so are their valid
+ * widths.  A kernel respects these itself: nobody needs to mask an input before
+ * it.  What lies in columns past them is not defined afterwards, but for
+ * zero_cols, and the digest and attention, which write zeros there.
+ */
+#ifndef PSG_OPS_CUDA_H
+#define PSG_OPS_CUDA_H
+
+#include "ops/blocked.h"
+#include "ops/kernel.h"
+
+/*
+ * A kernel for `call`, whose shapes are known and whose views say along which axis there may be
+ * valid widths (valid_axis), with `post` applied to its first output.  A run's inputs are those of
+ * the call and then one for each ADD among the posts.  *done false, and *out not set: there is no
+ * kernel for this operator or these shapes, and the reference path is to be used.  May copy tables
+ * to the device; queues nothing else.
+ */
+psg_status psgi_cuda_kernel(psg_device *device, const psgi_call *call, const psgi_epilogue *post,
+			    size_t n_post, psgi_kernel **out, bool *done, psg_error *error);
+
+/* psgi_mix_kernel in row-major layout: block and gate_stride are not looked at. */
+psg_status psgi_cuda_mix(psg_device *device, const psgi_mix_spec *spec, psgi_kernel **out,
+			 psg_error *error);
+
+#endif

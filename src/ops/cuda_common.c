@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making and running an operator's launches; posts and functions of one element. */
+#include "config.h"
+
+#include "ops/cuda_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+psgi_cuda_launch *psgi_cuda_add(psgi_cuda *cuda, psgi_gpu_kernel kernel, int64_t blocks,
+				uint32_t threads, size_t args_bytes)
+{
+	psgi_cuda_launch *l;
+
+	if (cuda->n_launches == PSGI_CUDA_LAUNCHES) {
+		cuda->beyond = true;
+		cuda->n_launches--;
+	}
+	l = &cuda->launch[cuda->n_launches++];
+	memset(l, 0, sizeof(*l));
+	l->kernel = kernel;
+	l->blocks = blocks;
+	l->threads = threads;
+	l->args_bytes = args_bytes;
+	cuda->beyond = cuda->beyond || blocks > (int64_t)PSGI_GPU_MAX_GRID_X;
+	return l;
+}
+
+psgi_cuda_launch *psgi_cuda_each(psgi_cuda *cuda, psgi_gpu_kernel kernel, int64_t n,
+				 size_t args_bytes)
+{
+	return psgi_cuda_add(cuda, kernel, (n + PSGI_CUDA_THREADS - 1) / PSGI_CUDA_THREADS,
+			     PSGI_CUDA_THREADS, args_bytes);
+}
+
+void psgi_cuda_slot(psgi_cuda_launch *l, psgi_slot_kind kind, size_t index, size_t offset)
+{
+	l->slot[l->n_slots++] = (psgi_slot){ kind, index, offset };
+}
+
+uint32_t psgi_cuda_row_threads(int64_t n)
+{
+	uint32_t threads = 32;
+
+	while (threads < 256 && (int64_t)threads * 2 <= n)
+		threads *= 2;
+	return threads;
+}
+
+psg_status psgi_cuda_table(psgi_cuda *cuda, const void *from, size_t bytes, psg_error *error)
+{
+	psg_status status = psgi_gpu_alloc(cuda->device, bytes, &cuda->table, error);
+
+	return status == PSG_OK ? psgi_gpu_copy_in(cuda->device, cuda->table, from, bytes, error)
+				: status;
+}
+
+/* --- functions and posts --- */
+
+int32_t psgi_cuda_function(psg_op_kind kind)
+{
+	switch (kind) {
+#define SAME(KIND)                                                                                 \
+	case PSG_OP_##KIND:                                                                        \
+		return GPU_##KIND;
+		SAME(IDENTITY)
+		SAME(RELU)
+		SAME(CLIP)
+		SAME(AFFINE)
+		SAME(HARDSIGMOID)
+		SAME(SE_GATE)
+		SAME(HARDSWISH)
+		SAME(LEAKY_RELU)
+		SAME(ABS)
+		SAME(NEG)
+		SAME(SIGMOID)
+		SAME(SILU)
+		SAME(GELU)
+		SAME(ERF)
+		SAME(TANH)
+		SAME(EXP)
+		SAME(LOG)
+		SAME(SQRT)
+		SAME(RECIPROCAL)
+		SAME(ELU)
+		SAME(CELU)
+		SAME(SELU)
+		SAME(THRESHOLDED_RELU)
+		SAME(SOFTPLUS)
+		SAME(SOFTSIGN)
+		SAME(FLOOR)
+		SAME(CEIL)
+		SAME(ROUND)
+		SAME(SIGN)
+		SAME(SINH)
+		SAME(COSH)
+		SAME(ASINH)
+		SAME(ACOSH)
+		SAME(ATANH)
+#undef SAME
+	default:
+		return -1;
+	}
+}
+
+void psgi_cuda_parameters(psg_op_kind kind, float *alpha, float *beta)
+{
+	if (kind == PSG_OP_HARDSIGMOID && *alpha == 0 && *beta == 0) {
+		*alpha = 1.0F / 6;
+		*beta = 0.5F;
+	}
+}
+
+/* The few forms that tiles apply without a call. */
+static gpu_post post_of(const psgi_epilogue *e)
+{
+	gpu_post p = { .kind = GPU_POST_CLAMP, .alpha = 1, .low = -INFINITY, .high = INFINITY };
+
+	switch (e->kind) {
+	case PSG_OP_ADD:
+		p.kind = GPU_POST_ADD;
+		break;
+	case PSG_OP_RELU:
+		p.low = 0;
+		break;
+	case PSG_OP_CLIP:
+		p.low = e->alpha;
+		p.high = e->beta;
+		break;
+	case PSG_OP_AFFINE:
+		p.alpha = e->alpha;
+		p.beta = e->beta;
+		break;
+	case PSG_OP_HARDSIGMOID:
+	case PSG_OP_SE_GATE:
+	case PSG_OP_HARDSWISH:
+		p.alpha = e->kind == PSG_OP_SE_GATE ? 0.2F : 1.0F / 6;
+		p.beta = 0.5F;
+		if (e->kind == PSG_OP_HARDSIGMOID && (e->alpha != 0 || e->beta != 0)) {
+			p.alpha = e->alpha;
+			p.beta = e->beta;
+		}
+		p.low = 0;
+		p.high = 1;
+		if (e->kind == PSG_OP_HARDSWISH)
+			p.kind = GPU_POST_GATE;
+		break;
+	default:
+		p.kind = GPU_POST_FUNCTION;
+		p.function = psgi_cuda_function(e->kind);
+		p.alpha = e->alpha;
+		p.beta = e->beta;
+		break;
+	}
+	return p;
+}
+
+bool psgi_cuda_posts(psgi_cuda_launch *l, size_t offset, const psgi_epilogue *post, size_t n_post,
+		     size_t first_in)
+{
+	gpu_posts posts = { .n = 0 };
+
+	if (n_post > GPU_MAX_POST)
+		return false;
+	for (size_t i = 0; i < n_post; i++) {
+		gpu_post p = post_of(&post[i]);
+
+		if (p.kind == GPU_POST_FUNCTION && p.function < 0)
+			return false;
+		if (p.kind == GPU_POST_ADD)
+			psgi_cuda_slot(l, PSGI_SLOT_IN, first_in++,
+				       offset + offsetof(gpu_posts, at) +
+					       (size_t)posts.n * sizeof(p) +
+					       offsetof(gpu_post, addend));
+		posts.at[posts.n++] = p;
+	}
+	memcpy((char *)&l->args + offset, &posts, sizeof(posts));
+	return true;
+}
+
+/* For kernels that take no posts: launches of their own on what was written. */
+static bool append_posts(psgi_cuda *cuda, const psgi_call *call, const psgi_cuda_post_list *posts)
+{
+	int64_t n = psg_shape_elements(&call->out[0].shape);
+	size_t next = posts->first_in;
+
+	for (size_t i = 0; i < posts->n; i++) {
+		const psgi_epilogue *e = &posts->post[i];
+		int32_t function = psgi_cuda_function(e->kind);
+		psgi_cuda_launch *l;
+
+		if (e->kind == PSG_OP_ADD) {
+			l = psgi_cuda_each(cuda, PSGI_GPU_add2, n, sizeof(add2_args));
+			l->args.add2.n = n;
+			PSGI_SLOT(l, PSGI_SLOT_OUT, 0, add2_args, a);
+			PSGI_SLOT(l, PSGI_SLOT_IN, next++, add2_args, b);
+			PSGI_SLOT(l, PSGI_SLOT_OUT, 0, add2_args, y);
+			continue;
+		}
+		if (function < 0)
+			return false;
+		l = psgi_cuda_each(cuda, PSGI_GPU_unary, n, sizeof(unary_args));
+		l->args.unary = (unary_args){
+			.n = n, .alpha = e->alpha, .beta = e->beta, .function = function
+		};
+		psgi_cuda_parameters(e->kind, &l->args.unary.alpha, &l->args.unary.beta);
+		PSGI_SLOT(l, PSGI_SLOT_OUT, 0, unary_args, x);
+		PSGI_SLOT(l, PSGI_SLOT_OUT, 0, unary_args, y);
+	}
+	return true;
+}
+
+/* --- the kernel --- */
+
+static psg_status run(psgi_kernel *kernel, const psgi_operand *in, const psgi_operand *out,
+		      void *scratch, psg_error *error)
+{
+	psgi_cuda *cuda = (psgi_cuda *)kernel;
+
+	(void)scratch;
+	for (size_t i = 0; i < cuda->n_launches; i++) {
+		psgi_cuda_launch *l = &cuda->launch[i];
+		psgi_launch launch = { .kernel = l->kernel,
+				       .grid = { (uint32_t)l->blocks, 1, 1 },
+				       .block = { l->threads, 1, 1 },
+				       .args = &l->args,
+				       .args_bytes = l->args_bytes };
+		psg_status status;
+
+		if (l->blocks <= 0)
+			continue;
+		for (size_t k = 0; k < l->n_slots; k++) {
+			const psgi_slot *s = &l->slot[k];
+			const void *p = s->kind == PSGI_SLOT_VALID ? in[s->index].valid
+					: s->kind == PSGI_SLOT_IN  ? in[s->index].data
+								   : out[s->index].data;
+
+			memcpy((char *)&l->args + s->offset, &p, sizeof(p));
+		}
+		status = psgi_gpu_launch(cuda->device, &launch, error);
+		if (status != PSG_OK)
+			return status;
+	}
+	return PSG_OK;
+}
+
+static void destroy(psgi_kernel *kernel)
+{
+	psgi_cuda *cuda = (psgi_cuda *)kernel;
+
+	psgi_device_free(cuda->device, cuda->table);
+	free(cuda);
+}
+
+static psg_status create(psg_device *device, psgi_cuda **out, psg_error *error)
+{
+	psgi_cuda *cuda = calloc(1, sizeof(*cuda) + PSGI_CUDA_LAUNCHES * sizeof(cuda->launch[0]));
+
+	if (cuda == NULL)
+		return psgi_fail(error, PSG_NOMEM, "no memory for an operator");
+	cuda->kernel = (psgi_kernel){ "cuda", 0, run, destroy };
+	cuda->device = device;
+	*out = cuda;
+	return PSG_OK;
+}
+
+/* Most operators are one launch: what was taken for more is given back. */
+static psgi_kernel *shrink(psgi_cuda *cuda)
+{
+	psgi_cuda *smaller =
+		realloc(cuda, sizeof(*cuda) + cuda->n_launches * sizeof(cuda->launch[0]));
+
+	return smaller != NULL ? &smaller->kernel : &cuda->kernel;
+}
+
+static psg_status choose(psgi_cuda *cuda, const psgi_call *call, psgi_cuda_post_list *posts,
+			 bool *done, psg_error *error)
+{
+	psg_status status = psgi_cuda_conv(cuda, call, posts, done, error);
+
+	if (status == PSG_OK && !*done)
+		status = psgi_cuda_matmul(cuda, call, posts, done, error);
+	if (status == PSG_OK && !*done)
+		status = psgi_cuda_window(cuda, call, done, error);
+	if (status == PSG_OK && !*done)
+		status = psgi_cuda_element(cuda, call, done, error);
+	if (status == PSG_OK && !*done)
+		status = psgi_cuda_move(cuda, call, done, error);
+	if (status == PSG_OK && !*done)
+		status = psgi_cuda_sequence(cuda, call, done, error);
+	if (status == PSG_OK && *done && !posts->taken)
+		*done = append_posts(cuda, call, posts);
+	*done = *done && !cuda->beyond;
+	return status;
+}
+
+psg_status psgi_cuda_kernel(psg_device *device, const psgi_call *call, const psgi_epilogue *post,
+			    size_t n_post, psgi_kernel **out, bool *done, psg_error *error)
+{
+	psgi_cuda_post_list posts = { .post = post, .n = n_post, .first_in = call->n_in };
+	psgi_cuda *cuda = NULL;
+	psg_status status = create(device, &cuda, error);
+
+	*done = false;
+	if (status != PSG_OK)
+		return status;
+	status = choose(cuda, call, &posts, done, error);
+	if (status != PSG_OK || !*done) {
+		*done = false;
+		destroy(&cuda->kernel);
+		return status;
+	}
+	*out = shrink(cuda);
+	return PSG_OK;
+}
+
+psg_status psgi_cuda_mix(psg_device *device, const psgi_mix_spec *spec, psgi_kernel **out,
+			 psg_error *error)
+{
+	const int64_t *dim = spec->out.dim;
+	int64_t n = dim[0] * spec->channels * dim[2] * dim[3];
+	psgi_cuda_launch *l;
+	psgi_cuda *cuda = NULL;
+	psg_status status = create(device, &cuda, error);
+
+	if (status != PSG_OK)
+		return status;
+	l = psgi_cuda_each(cuda, PSGI_GPU_mix, n, sizeof(mix_args));
+	l->args.mix = (mix_args){ .samples = dim[0],
+				  .channels = spec->channels,
+				  .all = dim[1],
+				  .offset = spec->offset,
+				  .height = dim[2],
+				  .width = dim[3],
+				  .up_a = spec->up_a,
+				  .up_b = spec->up_b,
+				  .base = spec->base };
+	PSGI_SLOT(l, PSGI_SLOT_IN, 0, mix_args, a);
+	if (spec->has_gate)
+		PSGI_SLOT(l, PSGI_SLOT_IN, 1, mix_args, gate);
+	if (spec->has_b)
+		PSGI_SLOT(l, PSGI_SLOT_IN, 2, mix_args, b);
+	PSGI_SLOT(l, PSGI_SLOT_OUT, 0, mix_args, y);
+	*out = shrink(cuda);
+	return PSG_OK;
+}

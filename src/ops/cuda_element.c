@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Functions of elements, and arithmetic with broadcasting, on a CUDA device. */
+#include "config.h"
+
+#include "ops/cuda_internal.h"
+
+/* The kernels that have a name of their own. */
+static psgi_gpu_kernel unary_kernel(psg_op_kind kind)
+{
+	switch (kind) {
+	case PSG_OP_RELU:
+		return PSGI_GPU_relu;
+	case PSG_OP_SILU:
+		return PSGI_GPU_silu;
+	case PSG_OP_GELU:
+		return PSGI_GPU_gelu;
+	case PSG_OP_SIGMOID:
+		return PSGI_GPU_sigmoid;
+	case PSG_OP_HARDSIGMOID:
+		return PSGI_GPU_hardsigmoid;
+	case PSG_OP_SE_GATE:
+		return PSGI_GPU_se_gate;
+	default:
+		return PSGI_GPU_unary;
+	}
+}
+
+static bool unary(psgi_cuda *cuda, const psgi_call *call)
+{
+	int64_t n = psg_shape_elements(&call->out[0].shape);
+	int32_t function = psgi_cuda_function(call->kind);
+	psgi_cuda_launch *l;
+
+	if (function < 0 || call->kind == PSG_OP_IDENTITY || call->in[0].dtype != PSG_F32)
+		return false;
+	l = psgi_cuda_each(cuda, unary_kernel(call->kind), n, sizeof(unary_args));
+	l->args.unary = (unary_args){ .n = n,
+				      .alpha = call->params->unary.alpha,
+				      .beta = call->params->unary.beta,
+				      .function = function };
+	psgi_cuda_parameters(call->kind, &l->args.unary.alpha, &l->args.unary.beta);
+	PSGI_SLOT(l, PSGI_SLOT_IN, 0, unary_args, x);
+	PSGI_SLOT(l, PSGI_SLOT_OUT, 0, unary_args, y);
+	return true;
+}
+
+static int32_t binary_of(psg_op_kind kind)
+{
+	switch (kind) {
+	case PSG_OP_ADD:
+		return GPU_SUM;
+	case PSG_OP_SUB:
+		return GPU_DIFFERENCE;
+	case PSG_OP_MUL:
+		return GPU_PRODUCT;
+	case PSG_OP_DIV:
+		return GPU_QUOTIENT;
+	case PSG_OP_MIN:
+		return GPU_LEAST;
+	case PSG_OP_MAX:
+		return GPU_MOST;
+	case PSG_OP_PRELU:
+		return GPU_SLOPE;
+	default:
+		return -1;
+	}
+}
+
+/* One step of a chain: the result so far (of the first step input 0) with input `index`. */
+static bool step(psgi_cuda *cuda, const psgi_call *call, size_t index)
+{
+	const psg_shape *out = &call->out[0].shape;
+	psgi_walk walk = { .rank = out->rank, .operands = 3 };
+	int64_t n = psg_shape_elements(out);
+	bool first = index == 1;
+	psgi_cuda_launch *l = psgi_cuda_each(cuda, PSGI_GPU_binary, n, sizeof(binary_args));
+	binary_args *a = &l->args.binary;
+
+	a->n = n;
+	a->function = binary_of(call->kind);
+	for (int32_t i = 0; i < walk.rank; i++)
+		walk.dim[i] = out->dim[i];
+	psgi_strides(out, walk.step[0]);
+	psgi_broadcast_strides(first ? &call->in[0].shape : out, out, walk.step[1]);
+	psgi_broadcast_strides(&call->in[index].shape, out, walk.step[2]);
+	if (psgi_walk_start(&walk)) {
+		for (int32_t i = 0; i < walk.rank; i++) {
+			a->dim[i] = walk.dim[i];
+			a->a_step[i] = walk.step[1][i];
+			a->b_step[i] = walk.step[2][i];
+		}
+		a->dim[walk.rank] = walk.run;
+		a->a_step[walk.rank] = walk.run_step[1];
+		a->b_step[walk.rank] = walk.run_step[2];
+		a->rank = walk.rank + 1;
+	}
+	PSGI_SLOT(l, first ? PSGI_SLOT_IN : PSGI_SLOT_OUT, 0, binary_args, a);
+	PSGI_SLOT(l, PSGI_SLOT_IN, index, binary_args, b);
+	PSGI_SLOT(l, PSGI_SLOT_OUT, 0, binary_args, y);
+	return true;
+}
+
+static bool binary(psgi_cuda *cuda, const psgi_call *call)
+{
+	bool good = binary_of(call->kind) >= 0 && call->n_in >= 2;
+
+	for (size_t i = 0; i < call->n_in && good; i++)
+		good = call->in[i].dtype == PSG_F32;
+	if (good && call->kind == PSG_OP_ADD && call->n_in == 2 &&
+	    psg_shape_equal(&call->in[0].shape, &call->in[1].shape)) {
+		int64_t n = psg_shape_elements(&call->out[0].shape);
+		psgi_cuda_launch *l = psgi_cuda_each(cuda, PSGI_GPU_add2, n, sizeof(add2_args));
+
+		l->args.add2.n = n;
+		PSGI_SLOT(l, PSGI_SLOT_IN, 0, add2_args, a);
+		PSGI_SLOT(l, PSGI_SLOT_IN, 1, add2_args, b);
+		PSGI_SLOT(l, PSGI_SLOT_OUT, 0, add2_args, y);
+		return true;
+	}
+	for (size_t i = 1; i < call->n_in && good; i++)
+		good = step(cuda, call, i);
+	return good;
+}
+
+static bool channel(psgi_cuda *cuda, const psgi_call *call)
+{
+	const psg_shape *x = &call->in[0].shape;
+	bool bias = call->kind == PSG_OP_ADD_BIAS;
+	int64_t n = psg_shape_elements(x);
+	psgi_cuda_launch *l = psgi_cuda_each(cuda, bias ? PSGI_GPU_add_bias : PSGI_GPU_scale_ch, n,
+					     sizeof(channel_args));
+
+	l->args.channel = (channel_args){ .planes = x->dim[0] * x->dim[1],
+					  .size = psgi_product(x, 2, x->rank),
+					  .channels = bias ? x->dim[1] : x->dim[0] * x->dim[1] };
+	PSGI_SLOT(l, PSGI_SLOT_IN, 0, channel_args, x);
+	PSGI_SLOT(l, PSGI_SLOT_IN, 1, channel_args, each);
+	PSGI_SLOT(l, PSGI_SLOT_OUT, 0, channel_args, y);
+	return true;
+}
+
+psg_status psgi_cuda_element(psgi_cuda *cuda, const psgi_call *call, bool *done, psg_error *error)
+{
+	(void)error;
+	if (call->kind == PSG_OP_ADD_BIAS || call->kind == PSG_OP_SCALE_CH)
+		*done = channel(cuda, call);
+	else
+		*done = unary(cuda, call) || binary(cuda, call);
+	return PSG_OK;
+}

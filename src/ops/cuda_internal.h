@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How an operator becomes launches: a list of them, each a kernel, a grid and
+ * its parameter with places that a run's pointers are put into.
+ */
+#ifndef PSG_OPS_CUDA_INTERNAL_H
+#define PSG_OPS_CUDA_INTERNAL_H
+
+#include "device/cuda.h"
+#include "kernels/args.h"
+#include "ops/cuda.h"
+#include "ops/family.h"
+
+#include <stddef.h>
+
+typedef union psgi_cuda_args {
+	unary_args unary;
+	add2_args add2;
+	channel_args channel;
+	binary_args binary;
+	mix_args mix;
+	gemm_args gemm;
+	conv_args conv;
+	depthwise_args depthwise;
+	conv_transpose_args conv_transpose;
+	im2col_args im2col;
+	pool_args pool;
+	global_pool_args global_pool;
+	copy_args copy;
+	pad_args pad;
+	interp_args interp;
+	zero_cols_args zero_cols;
+	swap_args swap;
+	softmax_args softmax;
+	norm_args norm;
+	attention_args attention;
+	digest_args digest;
+	reduce_args reduce;
+} psgi_cuda_args;
+
+typedef enum psgi_slot_kind { PSGI_SLOT_IN, PSGI_SLOT_OUT, PSGI_SLOT_VALID } psgi_slot_kind;
+
+/* The pointer at `offset` of a parameter is this operand of the run. */
+typedef struct psgi_slot {
+	psgi_slot_kind kind;
+	size_t index, offset;
+} psgi_slot;
+
+#define PSGI_CUDA_SLOTS (5 + GPU_MAX_POST)
+
+typedef struct psgi_cuda_launch {
+	psgi_gpu_kernel kernel;
+	int64_t blocks;
+	uint32_t threads;
+	size_t args_bytes, n_slots;
+	psgi_slot slot[PSGI_CUDA_SLOTS];
+	psgi_cuda_args args;
+} psgi_cuda_launch;
+
+/* What an operator is made of while it is made. */
+typedef struct psgi_cuda {
+	psgi_kernel kernel;
+	psg_device *device;
+	void *table; /* device memory of its own; may be NULL */
+	size_t n_launches;
+	bool beyond;               /* a grid that no card takes, or too many launches */
+	psgi_cuda_launch launch[]; /* PSGI_CUDA_LAUNCHES while it is made */
+} psgi_cuda;
+
+#define PSGI_CUDA_LAUNCHES (PSG_MAX_INPUTS + GPU_MAX_POST)
+
+/* One thread an element. */
+#define PSGI_CUDA_THREADS 256
+
+/* Appends a launch, whose args are zero; never NULL.  `blocks` of 0 or less does nothing. */
+psgi_cuda_launch *psgi_cuda_add(psgi_cuda *cuda, psgi_gpu_kernel kernel, int64_t blocks,
+				uint32_t threads, size_t args_bytes);
+/* The same for `n` elements with a thread each. */
+psgi_cuda_launch *psgi_cuda_each(psgi_cuda *cuda, psgi_gpu_kernel kernel, int64_t n,
+				 size_t args_bytes);
+void psgi_cuda_slot(psgi_cuda_launch *launch, psgi_slot_kind kind, size_t index, size_t offset);
+
+/* The operand goes to member `member` of the parameter of type `type`. */
+#define PSGI_SLOT(launch, kind, index, type, member)                                               \
+	psgi_cuda_slot(launch, kind, index, offsetof(type, member))
+
+/* Threads of a block for a row of `n`: a power of two of 32 to 256. */
+uint32_t psgi_cuda_row_threads(int64_t n);
+
+/* The function of the kernels for a unary operator; -1: they have none. */
+int32_t psgi_cuda_function(psg_op_kind kind);
+/* alpha and beta with the operator's defaults. */
+void psgi_cuda_parameters(psg_op_kind kind, float *alpha, float *beta);
+
+/* Puts `post` into `posts`, which lies at `offset` of the parameter; the inputs of ADDs are counted
+ * from `first_in` on.  False: some post is none that the kernels know. */
+bool psgi_cuda_posts(psgi_cuda_launch *launch, size_t offset, const psgi_epilogue *post,
+		     size_t n_post, size_t first_in);
+
+/* Memory of the operator's own on the device, filled from the host. */
+psg_status psgi_cuda_table(psgi_cuda *cuda, const void *from, size_t bytes, psg_error *error);
+
+/*
+ * The families.  *done is set when the operator was made; `posts` tells those that take them
+ * (the others get theirs in launches of their own).
+ */
+typedef struct psgi_cuda_posts {
+	const psgi_epilogue *post;
+	size_t n;
+	size_t first_in; /* the run's input of the first ADD */
+	bool taken;
+} psgi_cuda_post_list;
+
+psg_status psgi_cuda_conv(psgi_cuda *cuda, const psgi_call *call, psgi_cuda_post_list *posts,
+			  bool *done, psg_error *error);
+psg_status psgi_cuda_matmul(psgi_cuda *cuda, const psgi_call *call, psgi_cuda_post_list *posts,
+			    bool *done, psg_error *error);
+psg_status psgi_cuda_window(psgi_cuda *cuda, const psgi_call *call, bool *done, psg_error *error);
+psg_status psgi_cuda_element(psgi_cuda *cuda, const psgi_call *call, bool *done, psg_error *error);
+psg_status psgi_cuda_move(psgi_cuda *cuda, const psgi_call *call, bool *done, psg_error *error);
+psg_status psgi_cuda_sequence(psgi_cuda *cuda, const psgi_call *call, bool *done, psg_error *error);
+
+/* The window of a two- or one-dimensional call; false: more dimensions, or more than 31 bits. */
+bool psgi_cuda_window_of(const psgi_call *call, gpu_window *window, psg_error *error);
+/* The slot for its valid widths, where the call may have some. */
+void psgi_cuda_valid(psgi_cuda_launch *launch, const psgi_call *call, size_t offset);
+
+/* Chooses the tile of a product whose args are filled but for tiles, and sets grid and kernel. */
+typedef struct psgi_cuda_tiles {
+	psgi_gpu_kernel kernel[3]; /* of sides 128, 64 and 32 */
+} psgi_cuda_tiles;
+void psgi_cuda_tile(const psgi_cuda *cuda, psgi_cuda_launch *launch, gemm_args *args,
+		    const psgi_cuda_tiles *tiles);
+
+#endif
