@@ -80,15 +80,15 @@ static Onnx__NodeProto *add_node(struct net *net, char *type, char *out, int n_i
 	onnx__node_proto__init(node);
 	node->op_type = type;
 	node->n_input = (size_t)n_in;
-	node->input = take(net, (size_t)n_in * sizeof(*node->input));
+	node->input = take(net, (size_t)n_in * sizeof(void *));
 	va_start(names, n_in);
 	for (int i = 0; i < n_in; i++)
 		node->input[i] = va_arg(names, char *);
 	va_end(names);
 	node->n_output = 1;
-	node->output = take(net, sizeof(*node->input));
+	node->output = take(net, sizeof(void *));
 	node->output[0] = out;
-	node->attribute = take(net, 8 * sizeof(*node->attribute));
+	node->attribute = take(net, 8 * sizeof(void *));
 	net->nodes[net->graph.n_node++] = node;
 	return node;
 }
@@ -438,7 +438,7 @@ static Onnx__ValueInfoProto *port(struct net *net, char *name, size_t rank, int6
 	tensor->has_elem_type = 1;
 	tensor->elem_type = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT;
 	tensor->shape = rank == 0 ? NULL : shape;
-	shape->dim = take(net, (rank + 1) * sizeof(*shape->dim));
+	shape->dim = take(net, (rank + 1) * sizeof(void *));
 	for (; shape->n_dim < rank; shape->n_dim++) {
 		Onnx__TensorShapeProto__Dimension *dim = take(net, sizeof(*dim));
 

@@ -469,7 +469,7 @@ END_TEST
 /* A copy ahead into a block that earlier work still reads: it has to wait for that work. */
 START_TEST(copy_ahead_into_a_used_block)
 {
-	enum { BYTES = 4 << 20 };
+	enum { BYTES = 6 << 20 }; /* more than the stages hold: the copy's stream is waited for */
 	psg_device *device = opened("cuda");
 	unsigned char *host = malloc(BYTES);
 	void *from, *to, *again;

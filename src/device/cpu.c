@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/checked.h"
+#include "base/memory.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -17,8 +18,6 @@
 #ifdef HAVE_DNNL
 #include <oneapi/dnnl/dnnl.h>
 #endif
-
-#define ALIGNMENT 64 /* a cache line, and the widest vector register */
 
 /* A worker runs one plan at a time, which takes its arena and a copy of its input. */
 #define KEPT_BLOCKS 2
@@ -96,16 +95,16 @@ static void *cpu_alloc(psg_device *device, size_t bytes)
 	struct block *block;
 	size_t size;
 
-	if (!psgi_add_size(bytes, ALIGNMENT, &size))
+	if (!psgi_add_size(bytes, PSGI_ALIGNMENT, &size))
 		return NULL;
-	size &= ~(size_t)(ALIGNMENT - 1);
+	size &= ~(size_t)(PSGI_ALIGNMENT - 1);
 	block = choose(cpu, size);
 	if (block == NULL)
-		return aligned_alloc(ALIGNMENT, size);
+		return psgi_memory_alloc(size);
 	block->too_large = block->bytes / 2 > size ? block->too_large + 1 : 0;
 	if (block->bytes < size || block->too_large > PATIENCE) {
 		free(block->memory);
-		block->memory = aligned_alloc(ALIGNMENT, size);
+		block->memory = psgi_memory_alloc(size);
 		block->bytes = block->memory == NULL ? 0 : size;
 		block->too_large = 0;
 	}

@@ -55,7 +55,7 @@ static void *limited_alloc(void *data, size_t size)
 	if (limits->passed != NULL)
 		return NULL;
 	limits->left -= size;
-	memory = malloc(size);
+	memory = psgi_onnx_alloc(size);
 	limits->no_memory = limits->no_memory || memory == NULL;
 	return memory;
 }
@@ -160,13 +160,13 @@ static psg_status add_initializers(struct builder *b)
 	if (b->proto->n_sparse_initializer > 0)
 		return psgi_fail(b->error, PSG_UNSUPPORTED, "sparse weights are not read");
 	for (size_t i = 0; i < b->proto->n_initializer; i++) {
-		const Onnx__TensorProto *proto = b->proto->initializer[i];
+		Onnx__TensorProto *proto = b->proto->initializer[i];
 		psg_tensor *tensor = NULL;
 		psg_status status;
 
 		if (proto->name == NULL || *proto->name == '\0')
 			return psgi_fail(b->error, PSG_FORMAT, "weight %zu has no name", i);
-		status = psgi_onnx_tensor(proto, proto->name, &tensor, b->error);
+		status = psgi_onnx_take_tensor(proto, proto->name, &tensor, b->error);
 		if (status == PSG_OK)
 			status = add_constant(b, proto->name, tensor);
 		if (status != PSG_OK)

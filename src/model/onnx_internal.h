@@ -12,7 +12,17 @@
 psg_status psgi_onnx_tensor(const Onnx__TensorProto *proto, const char *what, psg_tensor **out,
 			    psg_error *error);
 
-/* The value of a Constant node. */
+/*
+ * As psgi_onnx_tensor, for a message whose memory psgi_onnx_alloc gave: a large weight is taken out
+ * of it rather than copied, and is not there to be read again.
+ */
+psg_status psgi_onnx_take_tensor(Onnx__TensorProto *proto, const char *what, psg_tensor **out,
+				 psg_error *error);
+
+/* Memory to be free()d; where it is large, aligned as a tensor's and with room behind it. */
+void *psgi_onnx_alloc(size_t size);
+
+/* The value of a Constant node, taken as by psgi_onnx_take_tensor. */
 psg_status psgi_onnx_constant(const Onnx__NodeProto *proto, psg_tensor **out, psg_error *error);
 
 /* The dtype that an element type of the file becomes; false when it is not read. */

@@ -6,8 +6,13 @@
 
 #include "base/base.h"
 #include "base/checked.h"
+#include "base/memory.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+/* Bytes from which on data is worth taking over; chosen: a page of memory. */
+#define LARGE 4096
 
 static const struct {
 	const char *name;
@@ -110,17 +115,21 @@ static void copy_field(const Onnx__TensorProto *proto, int64_t n, void *to)
 	}
 }
 
-psg_status psgi_onnx_tensor(const Onnx__TensorProto *proto, const char *what, psg_tensor **out,
-			    psg_error *error)
-{
-	psg_shape shape;
+/* What a tensor's message says, checked against the data that it has. */
+struct content {
 	psg_dtype dtype;
-	psg_status status;
-	int64_t n;
+	psg_shape shape;
+	int64_t n; /* elements */
 	bool raw;
+};
+
+static psg_status look_at(const Onnx__TensorProto *proto, const char *what, struct content *c,
+			  psg_error *error)
+{
+	psg_status status;
 	size_t have, want;
 
-	if (!psgi_onnx_dtype(proto->data_type, &dtype))
+	if (!psgi_onnx_dtype(proto->data_type, &c->dtype))
 		return psgi_fail(error, PSG_UNSUPPORTED, "%.80s: %s elements are not read", what,
 				 psgi_onnx_type_name(proto->data_type));
 	if (proto->n_external_data > 0 ||
@@ -128,27 +137,71 @@ psg_status psgi_onnx_tensor(const Onnx__TensorProto *proto, const char *what, ps
 	     proto->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__DEFAULT))
 		return psgi_fail(error, PSG_UNSUPPORTED, "%.80s: keeps its weights in another file",
 				 what);
-	status = read_shape(proto, what, &shape, error);
+	status = read_shape(proto, what, &c->shape, error);
 	if (status != PSG_OK)
 		return status;
-	n = psg_shape_elements(&shape);
-	raw = proto->has_raw_data && (proto->raw_data.len > 0 || field_count(proto) == 0);
-	have = raw ? proto->raw_data.len : field_count(proto);
-	want = (size_t)n * (raw ? (size_t)types[proto->data_type].bytes : 1);
+	c->n = psg_shape_elements(&c->shape);
+	c->raw = proto->has_raw_data && (proto->raw_data.len > 0 || field_count(proto) == 0);
+	have = c->raw ? proto->raw_data.len : field_count(proto);
+	want = (size_t)c->n * (c->raw ? (size_t)types[proto->data_type].bytes : 1);
 	if (have != want)
 		return psgi_fail(error, PSG_FORMAT,
 				 "%.80s: its shape needs %zu %s, the file has %zu", what, want,
-				 raw ? "bytes" : "elements", have);
-	status = psg_tensor_create(dtype, &shape, out, error);
+				 c->raw ? "bytes" : "elements", have);
+	return PSG_OK;
+}
+
+static psg_status copy(const Onnx__TensorProto *proto, const struct content *c, psg_tensor **out,
+		       psg_error *error)
+{
+	psg_status status = psg_tensor_create(c->dtype, &c->shape, out, error);
+
+	if (status != PSG_OK || c->n == 0)
+		return status; /* there may be no data at all to copy from */
+	if (c->raw)
+		copy_raw(proto->raw_data.data, proto->data_type, c->n, psg_tensor_data(*out));
+	else
+		copy_field(proto, c->n, psg_tensor_data(*out));
+	return PSG_OK;
+}
+
+psg_status psgi_onnx_tensor(const Onnx__TensorProto *proto, const char *what, psg_tensor **out,
+			    psg_error *error)
+{
+	struct content c;
+	psg_status status = look_at(proto, what, &c, error);
+
+	return status == PSG_OK ? copy(proto, &c, out, error) : status;
+}
+
+void *psgi_onnx_alloc(size_t size)
+{
+	if (size < LARGE)
+		return malloc(size);
+	return psgi_memory_alloc(size + PSGI_ALIGNMENT);
+}
+
+static void free_data(void *user, void *data)
+{
+	(void)user;
+	free(data);
+}
+
+psg_status psgi_onnx_take_tensor(Onnx__TensorProto *proto, const char *what, psg_tensor **out,
+				 psg_error *error)
+{
+	struct content c;
+	psg_status status = look_at(proto, what, &c, error);
+
 	if (status != PSG_OK)
 		return status;
-	if (n == 0)
-		return PSG_OK; /* there may be no data at all to copy from */
-	if (raw)
-		copy_raw(proto->raw_data.data, proto->data_type, n, psg_tensor_data(*out));
-	else
-		copy_field(proto, n, psg_tensor_data(*out));
-	return PSG_OK;
+	if (!c.raw || proto->data_type != 1 || proto->raw_data.len < LARGE)
+		return copy(proto, &c, out, error);
+	status = psg_tensor_wrap(c.dtype, &c.shape, proto->raw_data.data, free_data, NULL, out,
+				 error);
+	if (status == PSG_OK)
+		proto->raw_data = (ProtobufCBinaryData){ 0 };
+	return status;
 }
 
 psg_status psgi_onnx_constant(const Onnx__NodeProto *proto, psg_tensor **out, psg_error *error)
@@ -160,7 +213,7 @@ psg_status psgi_onnx_constant(const Onnx__NodeProto *proto, psg_tensor **out, ps
 		return psgi_fail(error, PSG_FORMAT, "a Constant has one attribute, this one %zu",
 				 proto->n_attribute);
 	if (strcmp(a->name, "value") == 0 && a->t != NULL)
-		return psgi_onnx_tensor(a->t, "value", out, error);
+		return psgi_onnx_take_tensor(a->t, "value", out, error);
 	if (strcmp(a->name, "value_float") == 0)
 		return psg_tensor_create_from(PSG_F32, &scalar, &a->f, out, error);
 	if (strcmp(a->name, "value_int") == 0)

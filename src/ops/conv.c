@@ -147,8 +147,8 @@ static bool is_point(const psgi_geometry *g)
 }
 
 /* sums[o] += w * x[o * stride]: the inner loop of the direct path. */
-static void add_row(double *restrict sums, const float *restrict x, int64_t stride, double w,
-		    int64_t n)
+PSGI_INNER_LOOP static void add_row(double *restrict sums, const float *restrict x, int64_t stride,
+				    double w, int64_t n)
 {
 	if (stride == 1)
 		for (int64_t o = 0; o < n; o++)

@@ -10,6 +10,16 @@
 #include "base/checked.h"
 #include "ops/ops.h"
 
+/*
+ * The innermost loops of products.  ThreadSanitizer sees what their callers fill and read, and need
+ * not look at every step: a page takes it a tenth of the time.
+ */
+#ifdef PSG_TSAN
+#define PSGI_INNER_LOOP __attribute__((no_sanitize_thread))
+#else
+#define PSGI_INNER_LOOP
+#endif
+
 /* A family serves several rows, so these repeat; C allows equal declarations. */
 #define PSGI_FAMILY_DECLARE(KIND, name, family, ...)                                               \
 	psg_status psgi_##family##_shape(psgi_call *call, psg_error *error);                       \

@@ -55,7 +55,7 @@ static void pack_a(const psgi_gemm *g, workspace *w, int64_t m0, int64_t k0, int
 	}
 }
 
-static void tile(workspace *w, int64_t row, int64_t panel, int64_t kn)
+PSGI_INNER_LOOP static void tile(workspace *w, int64_t row, int64_t panel, int64_t kn)
 {
 	const quad *a = w->a, *b = w->b[panel];
 	quad s0 = w->sums[row][panel], s1 = w->sums[row + 1][panel];

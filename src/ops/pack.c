@@ -4,6 +4,7 @@
 #include "ops/pack.h"
 
 #include "base/base.h"
+#include "base/memory.h"
 #include "ops/ops.h"
 
 #include <pthread.h>
@@ -130,7 +131,7 @@ static struct form *new_form(const void *key, size_t key_bytes, size_t bytes)
 	form->key = malloc(key_bytes == 0 ? 1 : key_bytes);
 	form->key_bytes = key_bytes;
 	form->bytes = bytes;
-	form->memory = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
+	form->memory = psgi_memory_alloc(bytes);
 	if (form->key == NULL || form->memory == NULL) {
 		free_form(form);
 		return NULL;

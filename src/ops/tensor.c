@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "base/checked.h"
+#include "base/memory.h"
 #include "ops/ops.h"
 
 #include <inttypes.h>
@@ -11,8 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define TENSOR_ALIGN 64 /* a cache line, and the widest vector of today's CPUs */
 
 struct psg_tensor {
 	atomic_size_t references;
@@ -128,8 +127,8 @@ static psg_status allocate(psg_dtype dtype, const psg_shape *shape, void **out, 
 	size_t room;
 
 	*bytes = (size_t)psg_shape_elements(shape) * psg_dtype_size(dtype);
-	room = (*bytes / TENSOR_ALIGN + 1) * TENSOR_ALIGN;
-	*out = aligned_alloc(TENSOR_ALIGN, room);
+	room = (*bytes / PSGI_ALIGNMENT + 1) * PSGI_ALIGNMENT;
+	*out = psgi_memory_alloc(room);
 	if (*out == NULL)
 		return psgi_fail(error, PSG_NOMEM, "tensor %s: no memory for %zu bytes",
 				 psgi_shape_text(shape, text), room);

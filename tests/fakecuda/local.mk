@@ -17,3 +17,9 @@ tests_fakecuda_libfakecuda_la_LIBADD = $(PTHREAD_LIBS)
 tests_fakecuda_libfakenvml_la_SOURCES = tests/fakecuda/nvml.c
 tests_fakecuda_libfakenvml_la_CPPFLAGS = $(AM_CPPFLAGS)
 tests_fakecuda_libfakenvml_la_LDFLAGS = $(FAKECUDA_FLAGS)
+
+# The tests of the GPU, on the machine's own.
+check-gpu:
+	PAGESIFT_TEST_GPU=real $(MAKE) check TESTS='tests/test_driver tests/test_gpu tests/test_gpu_worker'
+
+.PHONY: check-gpu
