@@ -64,17 +64,12 @@ INLINE struct tile tile_of(const gemm_args *g, int64_t block, int32_t side)
 	size##_store_a(s, 0, THREAD, &f);                                                          \
 	store_b(s, 0, THREAD, &f);                                                                 \
 	BARRIER();                                                                                 \
-	ROLLED for (int64_t k = TILE_DEPTH;; k += TILE_DEPTH)                                      \
+	/* What is fetched in the last round lies past the end of k: zeros, and not looked at. */  \
+	ROLLED for (int64_t k = TILE_DEPTH; k < (g)->k + TILE_DEPTH; k += TILE_DEPTH)              \
 	{                                                                                          \
-		bool more = k < (g)->k;                                                            \
-                                                                                                   \
-		if (more) {                                                                        \
-			size##_fetch_a(g, (g)->a + tile.a, tile.m0, k, THREAD, &f);                \
-			FETCH(k);                                                                  \
-		}                                                                                  \
+		size##_fetch_a(g, (g)->a + tile.a, tile.m0, k, THREAD, &f);                        \
+		FETCH(k);                                                                          \
 		size##_step(s, half, THREAD, sums);                                                \
-		if (!more)                                                                         \
-			break;                                                                     \
 		half = 1 - half;                                                                   \
 		size##_store_a(s, half, THREAD, &f);                                               \
 		store_b(s, half, THREAD, &f);                                                      \

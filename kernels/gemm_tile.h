@@ -15,8 +15,8 @@
 struct NAME(shared) {
 	/* a is turned, so that four rows are one load; 4 more so that turning meets few conflicts
 	 */
-	float a[2][TILE_DEPTH][SIDE + 4];
-	float b[2][TILE_DEPTH][SIDE];
+	_Alignas(16) float a[2][TILE_DEPTH][SIDE + 4];
+	_Alignas(16) float b[2][TILE_DEPTH][SIDE];
 };
 
 struct NAME(fetched) {
