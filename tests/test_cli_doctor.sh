@@ -3,7 +3,8 @@
 # pagesift-gpu doctor: each thing that can be amiss between a card and the program is found, with
 # what to do about it and the right exit status.  Cards, nodes and the kernel's module are files of a
 # folder, the driver is the tests' own.
-# shellcheck disable=SC1091,SC2154 # it reads cli_expect.sh, which sets $got, $work and $program
+# shellcheck disable=SC1091,SC2154,SC2317 # it reads cli_expect.sh, which sets $got, $work and
+# $program and calls the functions that "right" is given
 set -eu
 . "$PSG_TOP/tests/cli_expect.sh"
 

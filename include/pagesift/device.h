@@ -57,17 +57,19 @@ typedef struct psg_device_info {
  * wait.  Where other programs want the cores too that costs up to ten times the time
  * (measured): start the program with OMP_WAIT_POLICY=passive, or open cpu:1 once a core.
  * May block for as long as starting a device takes.  INVALID: not a device
- * name, or a variable below is wrong.  NO_DEVICE, DISABLED, TOO_OLD, DRIVER, JIT, OOM: the GPU cannot
- * be used.  FORKED: a parent of this process used the driver before.  The calling thread's CUDA
- * context is as before the call.
+ * name, or a variable below is wrong.  NO_DEVICE, DISABLED, TOO_OLD, DRIVER,
+ * JIT, OOM: the GPU cannot be used.  FORKED: a parent of this process used the
+ * driver before.  The calling thread's CUDA context is as before the call.
  *
  * The environment of a GPU:
- *   PAGESIFT_GPU=off      no GPU is opened or probed
- *   PAGESIFT_GPU_MEMORY   the most that a device takes of the card for tensors: bytes, with K, M or G
- *                         behind them, or a percentage of the card's memory, such as 50%
- *   PAGESIFT_PTX=sm_61    this code instead of the best for the card
- *   PAGESIFT_GPU_POOL=off memory goes back to the driver at once: slow, but checkers see its ends
- *   PAGESIFT_LIBCUDA, PAGESIFT_LIBNVML   the driver's libraries, where the linker does not find them
+ *   PAGESIFT_GPU=off       no GPU is opened or probed
+ *   PAGESIFT_GPU_MEMORY    the most that a device takes of the card for tensors:
+ *                          bytes, with K, M or G behind them, or 50% of it
+ *   PAGESIFT_PTX=sm_61     this code instead of the best for the card
+ *   PAGESIFT_GPU_POOL=off  memory goes back to the driver at once: slow, but
+ *                          checkers see where each block ends
+ *   PAGESIFT_LIBCUDA, PAGESIFT_LIBNVML
+ *                          the driver's libraries, where the linker finds none
  */
 PSG_API psg_status psg_device_open(const char *name, psg_device **out, psg_error *error);
 
