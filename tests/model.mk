@@ -8,13 +8,15 @@ tests_test_widths_LDADD = $(TEST_MODEL) $(TEST_LIBS)
 
 check_PROGRAMS += tests/test_golden
 TESTS += tests/test_golden
-tests_test_golden_SOURCES = tests/test_golden.c tests/models.h
+tests_test_golden_SOURCES = tests/test_golden.c tests/models.h tests/fakecuda_util.c \
+	tests/fakecuda_util.h
 tests_test_golden_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_golden_LDADD = $(TEST_MODEL) $(TEST_LIBS)
 
 check_PROGRAMS += tests/test_plans
 TESTS += tests/test_plans
-tests_test_plans_SOURCES = tests/test_plans.c tests/random_net.c tests/random_net.h
+tests_test_plans_SOURCES = tests/test_plans.c tests/random_net.c tests/random_net.h \
+	tests/fakecuda_util.c tests/fakecuda_util.h
 tests_test_plans_CPPFLAGS = $(TEST_CPPFLAGS) $(PROTOBUF_C_CFLAGS)
 tests_test_plans_LDADD = $(TEST_MODEL) $(TEST_LIBS)
 

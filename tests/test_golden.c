@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The three models against what onnxruntime made of the same inputs
- * (tests/golden, written by tests/make_goldens.cjs), on both CPU devices.
+ * (tests/golden, written by tests/make_goldens.cjs), on all kinds of devices.
  */
 #include "config.h"
 
+#include "fakecuda_util.h"
 #include "models.h"
 
 #include <check.h>
@@ -26,7 +27,7 @@ static const struct golden {
 	{ "cls_48x192", T_CLS, 48, 192 },
 };
 
-static const char *const devices[] = { "cpu", "cpu:1", "reference" };
+static const char *const devices[] = { "cpu", "cpu:1", "reference", "cuda" };
 
 #define N_GOLDENS ((int)(sizeof(goldens) / sizeof(goldens[0])))
 #define N_DEVICES ((int)(sizeof(devices) / sizeof(devices[0])))
@@ -186,6 +187,7 @@ int main(void)
 		(void)printf("skipped: no %s\n", path);
 		return 77;
 	}
+	tcase_add_checked_fixture(tests, t_gpu_begin, NULL);
 	tcase_set_timeout(tests, 300);
 	tcase_add_loop_test(tests, same_as_onnxruntime, 0, N_GOLDENS * N_DEVICES);
 	tcase_add_loop_test(tests, digest_is_the_arg_max, 0, N_DEVICES);

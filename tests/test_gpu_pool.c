@@ -136,6 +136,7 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
+	tcase_set_timeout(all, 60); /* chosen: a busy machine; each size is looked at */
 	tcase_add_test(all, sizes_waste_little);
 	tcase_add_test(all, sizes_without_end);
 	tcase_add_loop_test(all, limit_is_read, 0, (int)(sizeof(limits) / sizeof(limits[0])));

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random networks: the passes, layouts and memory plans of the `cpu` device
+ * Random networks: the passes, layouts and memory plans of `cpu` and `cuda`
  * against the plain loops, and a batch of different widths against each of its
  * samples alone.
  */
 #include "config.h"
 
+#include "fakecuda_util.h"
 #include "random_net.h"
 
 #include <check.h>
@@ -128,9 +129,10 @@ static float distance(const psg_tensor *got, int64_t sample, const psg_tensor *w
 
 START_TEST(same_as_the_plain_loops)
 {
-	uint32_t seed = (uint32_t)_i;
+	uint32_t seed = (uint32_t)_i / 2;
 	psg_error error = PSG_ERROR_INIT;
-	psg_device *fast = open_device("cpu"), *plain = open_device("reference");
+	psg_device *fast = open_device(_i % 2 == 0 ? "cpu" : "cuda");
+	psg_device *plain = open_device("reference");
 	psg_model *model = load(seed);
 	psg_tensor *got[2], *want[2];
 	ck_assert_msg(run(model, fast, input(0, SAMPLES, COLUMNS, NULL), got, &error) == PSG_OK,
@@ -214,6 +216,12 @@ START_TEST(widths_on_the_cpu)
 }
 END_TEST
 
+START_TEST(widths_on_a_gpu)
+{
+	different_widths("cuda");
+}
+END_TEST
+
 START_TEST(widths_by_the_plain_loops)
 {
 	different_widths("reference");
@@ -227,9 +235,11 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
+	tcase_add_checked_fixture(tests, t_gpu_begin, NULL);
 	tcase_set_timeout(tests, 120);
-	tcase_add_loop_test(tests, same_as_the_plain_loops, 0, NETWORKS);
+	tcase_add_loop_test(tests, same_as_the_plain_loops, 0, 2 * NETWORKS);
 	tcase_add_test(tests, widths_on_the_cpu);
+	tcase_add_test(tests, widths_on_a_gpu);
 	tcase_add_test(tests, widths_by_the_plain_loops);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);

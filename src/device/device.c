@@ -94,6 +94,8 @@ void psg_device_close(psg_device *device)
 		return;
 	if (device->plans != NULL)
 		device->free_plans(device->plans);
+	if (device->weights != NULL)
+		device->free_weights(device);
 	device->ops->close(device);
 }
 

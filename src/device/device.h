@@ -22,6 +22,8 @@ struct psg_device {
 	bool reference; /* only the reference paths: no oneDNN, no OpenMP */
 	void *plans;    /* of the model room, freed by free_plans before the device closes */
 	void (*free_plans)(void *plans);
+	void *weights; /* of the ops room, freed by free_weights after the plans */
+	void (*free_weights)(psg_device *device);
 };
 
 psg_status psgi_cpu_open(int32_t threads, bool reference, psg_device **out, psg_error *error);

@@ -6,6 +6,8 @@
 
 #include "base/base.h"
 #include "ops/blocked.h"
+#include "ops/cuda_transfer.h"
+#include "ops/cuda_weights.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,11 @@
 static psg_status no_memory(psg_error *error)
 {
 	return psgi_fail(error, PSG_NOMEM, "no memory for a plan");
+}
+
+static bool is_cuda(const psgi_plan *plan)
+{
+	return plan->device->info.kind == PSG_DEVICE_CUDA;
 }
 
 /* --- values --- */
@@ -118,7 +125,9 @@ static psg_status convert(psgi_plan *plan, int32_t from, int32_t to, psg_error *
 
 	step.in[0] = from;
 	step.out[0] = to;
-	if (a->block == b->block)
+	if (is_cuda(plan))
+		status = psgi_cuda_copy(plan->device, a->bytes, &step.kernel, error);
+	else if (a->block == b->block)
 		status = psgi_copy_kernel(a->bytes, &step.kernel, error);
 	else
 		status = psgi_reorder_kernel(&source->shape, a->block, b->block, &step.kernel,
@@ -126,17 +135,43 @@ static psg_status convert(psgi_plan *plan, int32_t from, int32_t to, psg_error *
 	return status == PSG_OK ? psgi_plan_step(plan, &step, error) : status;
 }
 
+/* Where a constant lies on the plan's device. */
+static psg_status add_constant(psgi_plan *plan, int32_t flow_value, psg_error *error)
+{
+	psg_tensor *tensor = plan->flow.values[flow_value].constant;
+	void *data = psg_tensor_data(tensor);
+	int32_t index = psgi_plan_add(plan, flow_value, 1);
+	psg_status status = index < 0 ? no_memory(error) : PSG_OK;
+
+	if (status == PSG_OK && is_cuda(plan))
+		status = psgi_weight_use(plan->device, tensor, &data, error);
+	if (status != PSG_OK)
+		return status;
+	plan->values[index].home = PSGI_HOME_CONSTANT;
+	plan->values[index].data = data;
+	return PSG_OK;
+}
+
+static void drop_constants(psgi_plan *plan)
+{
+	for (size_t i = 0; i < plan->n_values && is_cuda(plan); i++) {
+		const psgi_pvalue *value = &plan->values[i];
+
+		if (value->home == PSGI_HOME_CONSTANT)
+			psgi_weight_drop(plan->device,
+					 plan->flow.values[value->flow_value].constant);
+	}
+}
+
 psg_status psgi_plan_plain(psgi_plan *plan, int32_t flow_value, int32_t *out, psg_error *error)
 {
 	const psgi_fvalue *source = &plan->flow.values[flow_value];
 
 	if (plan->plain[flow_value] < 0 && source->constant != NULL) {
-		int32_t index = psgi_plan_add(plan, flow_value, 1);
+		psg_status status = add_constant(plan, flow_value, error);
 
-		if (index < 0)
-			return no_memory(error);
-		plan->values[index].home = PSGI_HOME_CONSTANT;
-		plan->values[index].data = psg_tensor_data(source->constant);
+		if (status != PSG_OK)
+			return status;
 	} else if (plan->plain[flow_value] < 0) {
 		int32_t from = plan->blocked[flow_value], to = psgi_plan_add(plan, flow_value, 1);
 		psg_status status;
@@ -195,35 +230,80 @@ static psg_status lower_rename(psgi_plan *plan, const psgi_fnode *node, psg_erro
 	return PSG_OK;
 }
 
-psg_status psgi_lower_reference(psgi_plan *plan, const psgi_fnode *node, psg_error *error)
+void psgi_plan_call(const psgi_plan *plan, const psgi_fnode *node, psgi_call *call)
 {
-	psgi_step step = {
-		.name = node->name, .kind = node->kind, .n_in = node->n_in, .n_out = node->n_out
-	};
-	psgi_call call;
+	psgi_flow_call(&plan->flow, node, call);
+	for (size_t i = 0; i < node->n_in; i++) {
+		const psgi_fvalue *value = node->in[i] < 0 ? NULL : &plan->flow.values[node->in[i]];
+
+		if (value != NULL && value->width >= 0)
+			call->in[i].valid_axis = value->width_axis;
+	}
+}
+
+static psg_status add_operands(psgi_plan *plan, const psgi_fnode *node, psgi_step *step,
+			       psg_error *error)
+{
 	psg_status status = PSG_OK;
 
-	psgi_flow_call(&plan->flow, node, &call);
 	for (size_t i = 0; i < node->n_in && status == PSG_OK; i++) {
-		step.in[i] = -1;
-		if (node->in[i] < 0)
-			continue;
-		if (plan->flow.values[node->in[i]].width >= 0)
-			call.in[i].valid_axis = plan->flow.values[node->in[i]].width_axis;
-		status = psgi_plan_plain(plan, node->in[i], &step.in[i], error);
+		step->in[step->n_in++] = -1;
+		if (node->in[i] >= 0)
+			status = psgi_plan_plain(plan, node->in[i], &step->in[i], error);
 	}
+	for (size_t i = 0; i < node->n_post && status == PSG_OK; i++)
+		if (node->post[i].value >= 0)
+			status = psgi_plan_plain(plan, node->post[i].value, &step->in[step->n_in++],
+						 error);
 	for (size_t i = 0; i < node->n_out && status == PSG_OK; i++) {
-		int32_t value = node->out[i];
-
-		if (value < 0)
+		if (node->out[i] < 0)
 			return psgi_fail(error, PSG_UNSUPPORTED, "its output %zu has no name", i);
-		step.out[i] = psgi_plan_add(plan, value, 1);
-		if (step.out[i] < 0)
+		step->out[i] = psgi_plan_add(plan, node->out[i], 1);
+		if (step->out[i] < 0)
 			status = no_memory(error);
 	}
+	return status;
+}
+
+psg_status psgi_plan_node(psgi_plan *plan, const psgi_fnode *node, psgi_kernel *kernel,
+			  psg_error *error)
+{
+	psgi_step step = {
+		.name = node->name, .kind = node->kind, .kernel = kernel, .n_out = node->n_out
+	};
+	psg_status status = add_operands(plan, node, &step, error);
+
 	if (status == PSG_OK)
-		status = psgi_reference_kernel(&call, &step.kernel, error);
-	return status == PSG_OK ? psgi_plan_step(plan, &step, error) : status;
+		return psgi_plan_step(plan, &step, error);
+	psgi_kernel_destroy(kernel);
+	return status;
+}
+
+static psg_status lower_reference(psgi_plan *plan, const psgi_fnode *node, psg_error *error)
+{
+	psgi_kernel *kernel;
+	psgi_call call;
+	psg_status status;
+
+	psgi_plan_call(plan, node, &call);
+	status = psgi_reference_kernel(&call, &kernel, error);
+	if (status == PSG_OK && is_cuda(plan)) {
+		psgi_log(PSG_LOG_DEBUG, "node '%.80s' (%s) runs on the host", node->name,
+			 psg_op_name(node->kind));
+		status = psgi_cuda_on_host(plan->device, &call, kernel, &kernel, error);
+	}
+	return status == PSG_OK ? psgi_plan_node(plan, node, kernel, error) : status;
+}
+
+/* A node without an epilogue. */
+static psg_status lower_bare(psgi_plan *plan, const psgi_fnode *node, psg_error *error)
+{
+	bool done = false;
+	psg_status status = PSG_OK;
+
+	if (is_cuda(plan))
+		status = psgi_lower_cuda(plan, node, &done, error);
+	return status != PSG_OK || done ? status : lower_reference(plan, node, error);
 }
 
 /* A node whose epilogue no kernel took: the operator and its posts, one after the other. */
@@ -251,35 +331,34 @@ static psg_status lower_unfused(psgi_plan *plan, const psgi_fnode *node, psg_err
 			post.in[post.n_in++] = node->post[i].value;
 		}
 		bare.out[0] = between;
-		status = psgi_lower_reference(plan, &bare, error);
+		status = lower_bare(plan, &bare, error);
 		if (status != PSG_OK)
 			return status;
 		post.in[0] = between;
 		post.out[0] = node->out[0];
 		bare = post;
 	}
-	return psgi_lower_reference(plan, &bare, error);
+	return lower_bare(plan, &bare, error);
 }
 
-static psg_status lower_node(psgi_plan *plan, psg_device *device, psgi_pack_cache *packs,
-			     psgi_fnode *node, psg_error *error)
+static psg_status lower_node(psgi_plan *plan, psgi_pack_cache *packs, psgi_fnode *node,
+			     psg_error *error)
 {
 	bool done = false;
 	psg_status status = PSG_OK;
 
-	/* without oneDNN */
-	(void)device;
-	(void)packs;
 	if (is_rename(node->kind) && node->n_post == 0 &&
 	    plan->flow.values[node->out[0]].constant == NULL)
 		return lower_rename(plan, node, error);
+	if (is_cuda(plan))
+		status = psgi_lower_cuda(plan, node, &done, error);
 #ifdef HAVE_DNNL
-	if (!device->reference)
+	else if (!plan->device->reference)
 		status = psgi_lower_fast(plan, packs, node, &done, error);
+#else
+	(void)packs;
 #endif
-	if (status != PSG_OK || done)
-		return status;
-	return lower_unfused(plan, node, error);
+	return status != PSG_OK || done ? status : lower_unfused(plan, node, error);
 }
 
 /* Results go straight into the output tensor where their memory is the plan's own. */
@@ -313,7 +392,7 @@ static psg_status lower_outputs(psgi_plan *plan, psg_error *error)
 
 /* --- memory: largest first, each at the lowest place free during its life --- */
 
-#define ALIGNMENT 64 /* as the device's own memory */
+#define ALIGNMENT 256 /* as a GPU's memory; a CPU's would do with 64 */
 
 static int by_size(const void *a, const void *b)
 {
@@ -414,6 +493,7 @@ psg_status psgi_plan_create(psgi_flow *flow, psg_device *device, psgi_pack_cache
 		psgi_flow_free(flow);
 		return no_memory(error);
 	}
+	plan->device = device;
 	plan->flow = *flow;
 	status = prepare(plan, error);
 	for (size_t i = 0; status == PSG_OK && i < plan->flow.n_nodes; i++) {
@@ -421,7 +501,7 @@ psg_status psgi_plan_create(psgi_flow *flow, psg_device *device, psgi_pack_cache
 
 		if (node.dead)
 			continue;
-		status = lower_node(plan, device, packs, &node, error);
+		status = lower_node(plan, packs, &node, error);
 		if (status != PSG_OK)
 			psgi_error_prefix(error, "node '%.80s' (%s)", node.name,
 					  psg_op_name(node.kind));
@@ -444,6 +524,7 @@ void psgi_plan_destroy(psgi_plan *plan)
 		return;
 	for (size_t i = 0; i < plan->n_steps; i++)
 		psgi_kernel_destroy(plan->steps[i].kernel);
+	drop_constants(plan);
 	free(plan->steps);
 	free(plan->values);
 	free(plan->plain);

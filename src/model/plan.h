@@ -14,7 +14,7 @@
 
 typedef enum psgi_home {
 	PSGI_HOME_ARENA,    /* in the run's memory, at `offset` */
-	PSGI_HOME_CONSTANT, /* at `data` */
+	PSGI_HOME_CONSTANT, /* at `data`, memory of the device */
 	PSGI_HOME_INPUT,    /* the data of input `port` */
 	PSGI_HOME_OUTPUT,   /* the data of output `port` */
 	PSGI_HOME_ALIAS,    /* where value `root` lies */
@@ -46,6 +46,7 @@ typedef struct psgi_step {
 } psgi_step;
 
 typedef struct psgi_plan {
+	psg_device *device;
 	psgi_flow flow;
 	psgi_pvalue *values;
 	size_t n_values, cap_values;
@@ -55,7 +56,7 @@ typedef struct psgi_plan {
 	int32_t *blocked; /* by flow value: the plan value in the blocked layout, or -1 */
 	size_t n_homes;
 	size_t arena_bytes, scratch_bytes;
-	int32_t *valid; /* n_widths x N, filled by each run */
+	int32_t *valid; /* n_widths x N, of the host, filled by each run */
 	size_t samples; /* N */
 } psgi_plan;
 
@@ -65,8 +66,8 @@ psg_status psgi_plan_create(psgi_flow *flow, psg_device *device, psgi_pack_cache
 void psgi_plan_destroy(psgi_plan *plan); /* NULL is allowed */
 
 /* As psg_model_run, for the shapes of this plan. */
-psg_status psgi_plan_run(psgi_plan *plan, psg_device *device, psg_tensor *const *in,
-			 psg_tensor **out, bool (*stop)(void *user), void *user, psg_error *error);
+psg_status psgi_plan_run(psgi_plan *plan, psg_tensor *const *in, psg_tensor **out,
+			 bool (*stop)(void *user), void *user, psg_error *error);
 
 /* --- for lowering --- */
 
@@ -82,8 +83,16 @@ psg_status psgi_plan_plain(psgi_plan *plan, int32_t flow_value, int32_t *out, ps
 psg_status psgi_plan_blocked(psgi_plan *plan, int32_t flow_value, int32_t block, int32_t *out,
 			     psg_error *error);
 
-/* Lowers one node to its reference kernel. */
-psg_status psgi_lower_reference(psgi_plan *plan, const psgi_fnode *node, psg_error *error);
+/* Shapes and places of valid widths of a node's operands, for making a kernel. */
+void psgi_plan_call(const psgi_plan *plan, const psgi_fnode *node, psgi_call *call);
+
+/* Appends the step that runs `kernel` for a node on plain operands: its inputs, the sums of its
+ * epilogue, its outputs.  Takes over `kernel`, also on failure. */
+psg_status psgi_plan_node(psgi_plan *plan, const psgi_fnode *node, psgi_kernel *kernel,
+			  psg_error *error);
+
+/* Lowers what a CUDA device has kernels for; *done says whether it did. */
+psg_status psgi_lower_cuda(psgi_plan *plan, const psgi_fnode *node, bool *done, psg_error *error);
 
 /* Lowers what oneDNN and our own vector kernels do well; *done says whether it did. */
 psg_status psgi_lower_fast(psgi_plan *plan, psgi_pack_cache *packs, const psgi_fnode *node,

@@ -5,19 +5,29 @@
 #include "model/plan.h"
 
 #include "base/base.h"
+#include "device/cuda.h"
 
 #include <string.h>
 
 struct run {
 	psgi_plan *plan;
+	psg_device *device;
 	psg_tensor *const *in;
 	psg_tensor **out;
 	char *arena;
 	void *scratch;
-	void *clean_input; /* input 0 with zeros in its padding; NULL: the tensor's own data */
-	bool widths;       /* input 0 has valid widths */
-	bool ragged;       /* some sample is narrower than the batch */
+	/* Memory of the device: a tensor's own on a CPU, but for an input 0 that was cleaned. */
+	void *in_data[PSG_MAX_INPUTS], *out_data[PSG_MAX_OUTPUTS];
+	void *clean;    /* input 0 with zeros in its padding; NULL: the tensor's own data */
+	int32_t *valid; /* of the device */
+	bool widths;    /* input 0 has valid widths */
+	bool ragged;    /* some sample is narrower than the batch */
 };
+
+static bool is_cuda(const struct run *run)
+{
+	return run->device->info.kind == PSG_DEVICE_CUDA;
+}
 
 static void *address(const struct run *run, int32_t index)
 {
@@ -29,11 +39,9 @@ static void *address(const struct run *run, int32_t index)
 	case PSGI_HOME_CONSTANT:
 		return value->data;
 	case PSGI_HOME_INPUT:
-		if (value->port == 0 && run->clean_input != NULL)
-			return run->clean_input;
-		return psg_tensor_data(run->in[value->port]);
+		return run->in_data[value->port];
 	case PSGI_HOME_OUTPUT:
-		return psg_tensor_data(run->out[value->port]);
+		return run->out_data[value->port];
 	default:
 		return run->arena + value->offset;
 	}
@@ -47,8 +55,8 @@ static psgi_operand operand(const struct run *run, int32_t index)
 		return operand;
 	operand.data = address(run, index);
 	if (run->ragged && run->plan->values[index].width >= 0)
-		operand.valid = run->plan->valid +
-				(size_t)run->plan->values[index].width * run->plan->samples;
+		operand.valid =
+			run->valid + (size_t)run->plan->values[index].width * run->plan->samples;
 	return operand;
 }
 
@@ -78,18 +86,19 @@ static psg_status fill_widths(psgi_plan *plan, const int32_t *widths, psg_error 
 }
 
 /* Copies input 0 with zeros past each valid width, so that no step need mask it. */
-static psg_status clean_input(struct run *run, psg_device *device, const int32_t *widths,
-			      int32_t axis, psg_error *error)
+static psg_status clean_input(struct run *run, const int32_t *widths, int32_t axis,
+			      psg_error *error)
 {
 	const psg_shape *shape = psg_tensor_shape(run->in[0]);
 	const float *from = psg_tensor_const_data(run->in[0]);
 	int64_t columns = shape->dim[axis], rows = 1, inner = 1;
-	float *to = psgi_device_alloc(device, (size_t)psg_shape_elements(shape) * sizeof(float));
+	float *to =
+		psgi_device_alloc(run->device, (size_t)psg_shape_elements(shape) * sizeof(float));
 
 	if (to == NULL)
 		return psgi_fail(error, PSG_NOMEM, "no memory for a batch of %lld elements",
 				 (long long)psg_shape_elements(shape));
-	run->clean_input = to;
+	run->clean = run->in_data[0] = to;
 	for (int32_t i = 1; i < axis; i++)
 		rows *= shape->dim[i];
 	for (int32_t i = axis + 1; i < shape->rank; i++)
@@ -105,7 +114,7 @@ static psg_status clean_input(struct run *run, psg_device *device, const int32_t
 	return PSG_OK;
 }
 
-static psg_status begin_widths(struct run *run, psg_device *device, psg_error *error)
+static psg_status begin_widths(struct run *run, psg_error *error)
 {
 	psgi_plan *plan = run->plan;
 	int32_t axis;
@@ -132,9 +141,10 @@ static psg_status begin_widths(struct run *run, psg_device *device, psg_error *e
 	for (size_t i = 0; i < plan->samples; i++)
 		run->ragged = run->ragged || widths[i] < input->shape.dim[axis];
 	status = fill_widths(plan, widths, error);
-	if (status == PSG_OK && run->ragged)
-		status = clean_input(run, device, widths, axis, error);
-	return status;
+	if (is_cuda(run)) /* where each kernel looks itself, at a copy */
+		return status;
+	run->valid = plan->valid;
+	return status == PSG_OK && run->ragged ? clean_input(run, widths, axis, error) : status;
 }
 
 static psg_status create_outputs(struct run *run, psg_error *error)
@@ -182,24 +192,109 @@ static psg_status run_steps(struct run *run, bool (*stop)(void *), void *user, p
 	return PSG_OK;
 }
 
-psg_status psgi_plan_run(psgi_plan *plan, psg_device *device, psg_tensor *const *in,
-			 psg_tensor **out, bool (*stop)(void *user), void *user, psg_error *error)
+/* --- memory of the device --- */
+
+static psg_status take(const struct run *run, size_t bytes, void **out, psg_error *error)
 {
-	struct run run = { .plan = plan, .in = in, .out = out };
-	size_t bytes = plan->arena_bytes + plan->scratch_bytes;
+	if (is_cuda(run))
+		return psgi_gpu_alloc(run->device, bytes + 1, out, error);
+	*out = psgi_device_alloc(run->device, bytes + 1);
+	return *out != NULL
+		       ? PSG_OK
+		       : psgi_fail(error, PSG_NOMEM, "no memory for a run of %zu bytes", bytes);
+}
+
+static size_t bytes_of(const psg_tensor *tensor)
+{
+	return (size_t)psg_shape_elements(psg_tensor_shape(tensor)) *
+	       psg_dtype_size(psg_tensor_dtype(tensor));
+}
+
+/* Copies to a GPU what a run reads there, and makes room for its outputs. */
+static psg_status upload(struct run *run, psg_error *error)
+{
+	const psgi_plan *plan = run->plan;
+	size_t table = plan->flow.n_widths * plan->samples * sizeof(int32_t);
 	psg_status status = PSG_OK;
 
-	run.arena = psgi_device_alloc(device, bytes + 1);
-	if (run.arena == NULL)
-		return psgi_fail(error, PSG_NOMEM, "no memory for a run of %zu bytes", bytes);
-	run.scratch = run.arena + plan->arena_bytes;
-	status = begin_widths(&run, device, error);
+	for (size_t i = 0; i < plan->flow.graph->n_inputs && status == PSG_OK; i++) {
+		size_t bytes = bytes_of(run->in[i]);
+
+		status = take(run, bytes, &run->in_data[i], error);
+		if (status == PSG_OK)
+			status = psgi_gpu_copy_ahead(run->device, run->in_data[i],
+						     psg_tensor_const_data(run->in[i]), bytes,
+						     error);
+	}
+	for (size_t i = 0; i < plan->flow.graph->n_outputs && status == PSG_OK; i++)
+		status = take(run, bytes_of(run->out[i]), &run->out_data[i], error);
+	if (status == PSG_OK && run->ragged) {
+		void *valid;
+
+		status = take(run, table, &valid, error);
+		if (status == PSG_OK) {
+			run->valid = valid;
+			status = psgi_gpu_copy_ahead(run->device, valid, plan->valid, table, error);
+		}
+	}
+	return status;
+}
+
+static psg_status download(const struct run *run, psg_error *error)
+{
+	psg_status status = PSG_OK;
+
+	for (size_t i = 0; i < run->plan->flow.graph->n_outputs && status == PSG_OK; i++)
+		status = psgi_gpu_copy_out(run->device, psg_tensor_data(run->out[i]),
+					   run->out_data[i], bytes_of(run->out[i]), error);
+	return status;
+}
+
+static void give_back(struct run *run)
+{
+	psgi_device_free(run->device, run->clean);
+	psgi_device_free(run->device, run->arena);
+	if (!is_cuda(run))
+		return;
+	for (size_t i = 0; i < PSG_MAX_INPUTS; i++)
+		psgi_device_free(run->device, run->in_data[i]);
+	for (size_t i = 0; i < PSG_MAX_OUTPUTS; i++)
+		psgi_device_free(run->device, run->out_data[i]);
+	psgi_device_free(run->device, run->valid);
+}
+
+static psg_status begin(struct run *run, psg_error *error)
+{
+	const psgi_plan *plan = run->plan;
+	void *arena = NULL;
+	psg_status status = take(run, plan->arena_bytes + plan->scratch_bytes, &arena, error);
+
+	run->arena = arena;
+	if (status != PSG_OK)
+		return status;
+	run->scratch = run->arena + plan->arena_bytes;
+	for (size_t i = 0; i < plan->flow.graph->n_inputs && !is_cuda(run); i++)
+		run->in_data[i] = psg_tensor_data(run->in[i]);
+	status = begin_widths(run, error);
 	if (status == PSG_OK)
-		status = create_outputs(&run, error);
+		status = create_outputs(run, error);
+	for (size_t i = 0; i < plan->flow.graph->n_outputs && status == PSG_OK && !is_cuda(run);
+	     i++)
+		run->out_data[i] = psg_tensor_data(run->out[i]);
+	return status == PSG_OK && is_cuda(run) ? upload(run, error) : status;
+}
+
+psg_status psgi_plan_run(psgi_plan *plan, psg_tensor *const *in, psg_tensor **out,
+			 bool (*stop)(void *user), void *user, psg_error *error)
+{
+	struct run run = { .plan = plan, .device = plan->device, .in = in, .out = out };
+	psg_status status = begin(&run, error);
+
 	if (status == PSG_OK)
 		status = run_steps(&run, stop, user, error);
-	psgi_device_free(device, run.clean_input);
-	psgi_device_free(device, run.arena);
+	if (status == PSG_OK && is_cuda(&run))
+		status = download(&run, error);
+	give_back(&run);
 	for (size_t i = 0; status != PSG_OK && i < plan->flow.graph->n_outputs; i++) {
 		psg_tensor_unref(out[i]);
 		out[i] = NULL;

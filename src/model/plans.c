@@ -13,6 +13,7 @@
 #include "model/plans.h"
 
 #include "base/base.h"
+#include "ops/cuda_weights.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,17 +42,20 @@ static void free_entry(struct entry *entry)
 	free(entry);
 }
 
-static void free_plans(void *memory)
+static void drop_all(struct plans *plans)
 {
-	struct plans *plans = memory;
-
 	while (plans->first != NULL) {
 		struct entry *entry = plans->first;
 
 		plans->first = entry->next;
 		free_entry(entry);
 	}
-	free(plans);
+}
+
+static void free_plans(void *memory)
+{
+	drop_all(memory);
+	free(memory);
 }
 
 static struct plans *plans_of(psg_device *device)
@@ -212,6 +216,16 @@ psg_status psgi_plan_for(psg_model *model, psg_device *device, const psg_shape *
 	return PSG_OK;
 }
 
+/* Gives up what a GPU could do without, so that a run that found no memory may be tried again. */
+static bool make_room(psg_device *device)
+{
+	if (device->info.kind != PSG_DEVICE_CUDA || device->plans == NULL)
+		return false;
+	drop_all(device->plans);
+	(void)psgi_weights_evict(device);
+	return true;
+}
+
 psg_status psg_model_run(psg_model *model, psg_device *device, psg_tensor *const *in, size_t n_in,
 			 psg_tensor **out, size_t n_out, bool (*stop)(void *user), void *user,
 			 psg_error *error)
@@ -236,6 +250,11 @@ psg_status psg_model_run(psg_model *model, psg_device *device, psg_tensor *const
 					 port->dtype == PSG_F32 ? "float32" : "integer");
 		shapes[i] = *psg_tensor_shape(in[i]);
 	}
-	status = psgi_plan_for(model, device, shapes, in, &plan, error);
-	return status == PSG_OK ? psgi_plan_run(plan, device, in, out, stop, user, error) : status;
+	for (bool again = true;; again = false) {
+		status = psgi_plan_for(model, device, shapes, in, &plan, error);
+		if (status == PSG_OK)
+			status = psgi_plan_run(plan, in, out, stop, user, error);
+		if (status != PSG_OOM || !again || !make_room(device))
+			return status;
+	}
 }

@@ -31,6 +31,10 @@ PSG_OP_MAP(PSGI_FAMILY_DECLARE)
 /* Views of the tensors of `op`, `n_out` outputs wanted (0: the least); then the shape rule. */
 psg_status psgi_call_of_op(const psg_op *op, size_t n_out, psgi_call *call, psg_error *error);
 
+/* Tensors for the outputs of an inferred call, with the valid widths that they get, and their
+ * memory into the call's views.  What was made before a failure is the caller's to free. */
+psg_status psgi_create_outputs(psgi_call *call, psg_tensor **out, psg_error *error);
+
 /* The input whose valid widths the outputs take over: the first that has any, else 0. */
 size_t psgi_width_carrier(const psgi_call *call);
 

@@ -5,6 +5,7 @@
 #include "ops/kernel.h"
 
 #include "base/base.h"
+#include "ops/cuda_run.h"
 #ifdef HAVE_DNNL
 #include "ops/dnnl.h"
 #include "ops/rows.h"
@@ -169,6 +170,13 @@ psg_status psg_op_run(psg_device *device, const psg_op *op, psg_tensor **out, si
 		if (status != PSG_OK)
 			return status;
 	}
+	if (device->info.kind == PSG_DEVICE_CUDA) {
+		bool done;
+
+		status = psgi_cuda_run(device, op, out, *n_out, &done, error);
+		return status != PSG_OK || done ? status
+						: psgi_reference_run(op, out, *n_out, error);
+	}
 #ifdef HAVE_DNNL
 	if (!device->reference && *n_out == 1) {
 		bool done = false;
@@ -177,8 +185,6 @@ psg_status psg_op_run(psg_device *device, const psg_op *op, psg_tensor **out, si
 		if (status != PSG_OK || done)
 			return status;
 	}
-#else
-	(void)device;
 #endif
 	return psgi_reference_run(op, out, *n_out, error);
 }

@@ -172,7 +172,7 @@ static psg_status give_widths(const psgi_call *call, const psgi_width_map *map,
 	return status;
 }
 
-static psg_status run(psgi_call *call, psg_tensor **out, psg_error *error)
+psg_status psgi_create_outputs(psgi_call *call, psg_tensor **out, psg_error *error)
 {
 	const psgi_view *from = &call->in[psgi_width_carrier(call)];
 	bool masked = call->n_in > 0 && psgi_masked(from);
@@ -191,7 +191,7 @@ static psg_status run(psgi_call *call, psg_tensor **out, psg_error *error)
 		if (status == PSG_OK && masked && map.axis > 0)
 			status = give_widths(call, &map, from, out[i], error);
 	}
-	return status == PSG_OK ? psgi_run_reference(call, error) : status;
+	return status;
 }
 
 psg_status psgi_reference_run(const psg_op *op, psg_tensor **out, size_t n_out, psg_error *error)
@@ -203,7 +203,9 @@ psg_status psgi_reference_run(const psg_op *op, psg_tensor **out, size_t n_out, 
 		return status;
 	for (size_t i = 0; i < call.n_out; i++)
 		out[i] = NULL;
-	status = run(&call, out, error);
+	status = psgi_create_outputs(&call, out, error);
+	if (status == PSG_OK)
+		status = psgi_run_reference(&call, error);
 	for (size_t i = 0; i < call.n_out && status != PSG_OK; i++) {
 		psg_tensor_unref(out[i]);
 		out[i] = NULL;
