@@ -78,9 +78,11 @@ static psg_cancel_result cancel(psg_future *future)
 	if (!ask_stop(future))
 		return psgi_future_ended(future) ? PSG_CANCEL_DONE : PSG_CANCEL_RUNNING;
 	call_hook(future);
-	if (psgi_future_ended(future))
-		result = !started && future->status == PSG_CANCELLED ? PSG_CANCEL_REMOVED
-								     : PSG_CANCEL_DONE;
+	/* It may have stopped for this already. */
+	if (psgi_future_ended(future) && future->status != PSG_CANCELLED)
+		result = PSG_CANCEL_DONE;
+	else if (psgi_future_ended(future) && !started)
+		result = PSG_CANCEL_REMOVED;
 	psgi_future_drop(future, PSGI_HOLD);
 	return result;
 }
