@@ -141,9 +141,11 @@ static psg_status add_constant(psgi_plan *plan, int32_t flow_value, psg_error *e
 	psg_tensor *tensor = plan->flow.values[flow_value].constant;
 	void *data = psg_tensor_data(tensor);
 	int32_t index = psgi_plan_add(plan, flow_value, 1);
-	psg_status status = index < 0 ? no_memory(error) : PSG_OK;
+	psg_status status = PSG_OK;
 
-	if (status == PSG_OK && is_cuda(plan))
+	if (index < 0)
+		return no_memory(error);
+	if (is_cuda(plan))
 		status = psgi_weight_use(plan->device, tensor, &data, error);
 	if (status != PSG_OK)
 		return status;
@@ -371,7 +373,7 @@ static psg_status lower_outputs(psgi_plan *plan, psg_error *error)
 		psg_status status = psgi_plan_plain(plan, graph->outputs[i], &value, error);
 		psgi_pvalue made;
 
-		if (status != PSG_OK)
+		if (status != PSG_OK || plan->values == NULL)
 			return status;
 		root = root_of(plan, value);
 		if (plan->values[root].home == PSGI_HOME_ARENA) {

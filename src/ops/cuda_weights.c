@@ -126,6 +126,8 @@ void psgi_weight_drop(psg_device *device, const psg_tensor *tensor)
 {
 	struct weight **link = find(device->weights, tensor);
 
+	if (*link == NULL)
+		return;
 	(*link)->users--;
 	if ((*link)->users == 0 && psgi_tensor_is_last((*link)->tensor))
 		remove_at(device, link);
