@@ -60,7 +60,9 @@ static void read_spatial(psgi_reader *r, const char *name, int32_t least, int32_
 	for (size_t i = 0; i < n; i++) {
 		if (values[i] < least)
 			psgi_reader_fail(r, PSG_FORMAT,
-					 "attribute '%s' has a number that is too small", name);
+					 least > 0 ? "attribute '%s' has a number below 1"
+						   : "attribute '%s' has a number below 0",
+					 name);
 	}
 	if (n > 0 && r->node->spatial > 0 && n != r->node->spatial)
 		psgi_reader_fail(r, PSG_FORMAT, "attribute '%s' does not fit the others", name);

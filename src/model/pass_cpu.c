@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Passes for the CPU's fast kernels: element-wise operators become epilogues of
+ * Passes for the fast kernels of the CPU and of GPUs: element-wise operators become epilogues of
  * the convolution or linear layer before them, and what lies between
  * convolutions becomes one pass over memory.
  */
@@ -29,7 +29,7 @@ static bool constant_weights(const psgi_flow *flow, const psgi_fnode *node)
 	return flow->values[node->in[0]].constant == NULL;
 }
 
-/* Can the node take an epilogue?  What psgi_lower_fast makes of it must agree. */
+/* Can the node take an epilogue?  What the lowering makes of it must agree. */
 static bool takes_epilogue(const psgi_flow *flow, const psgi_fnode *node)
 {
 	if (node->dead || node->n_post == PSGI_MAX_POST)

@@ -373,8 +373,13 @@ static psg_status lower_outputs(psgi_plan *plan, psg_error *error)
 		psg_status status = psgi_plan_plain(plan, graph->outputs[i], &value, error);
 		psgi_pvalue made;
 
-		if (status != PSG_OK || plan->values == NULL)
+		if (status != PSG_OK)
 			return status;
+		if (plan->values ==
+		    NULL) { /* never after a success, which the analyser cannot see */
+			(void)no_memory(error);
+			return PSG_NOMEM;
+		}
 		root = root_of(plan, value);
 		if (plan->values[root].home == PSGI_HOME_ARENA) {
 			plan->values[root].home = PSGI_HOME_OUTPUT;

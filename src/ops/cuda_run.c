@@ -16,11 +16,6 @@ struct operands {
 	void *valid[PSG_MAX_INPUTS];
 };
 
-static size_t bytes_of(const psgi_view *view)
-{
-	return (size_t)psg_shape_elements(&view->shape) * psg_dtype_size(view->dtype);
-}
-
 static psg_status send(psg_device *device, const void *from, size_t bytes, void **to,
 		       psg_error *error)
 {
@@ -41,7 +36,7 @@ static psg_status send_all(psg_device *device, const psgi_call *call, struct ope
 
 		if (!psgi_has_input(call, i))
 			continue;
-		status = send(device, view->data, bytes_of(view), &o->in[i].data, error);
+		status = send(device, view->data, psgi_view_bytes(view), &o->in[i].data, error);
 		if (status == PSG_OK && view->valid != NULL)
 			status = send(device, view->valid,
 				      (size_t)view->shape.dim[0] * sizeof(int32_t), &o->valid[i],
@@ -49,7 +44,7 @@ static psg_status send_all(psg_device *device, const psgi_call *call, struct ope
 		o->in[i].valid = o->valid[i];
 	}
 	for (size_t i = 0; i < call->n_out && status == PSG_OK; i++)
-		status = send(device, NULL, bytes_of(&call->out[i]), &o->out[i].data, error);
+		status = send(device, NULL, psgi_view_bytes(&call->out[i]), &o->out[i].data, error);
 	return status;
 }
 
@@ -72,7 +67,7 @@ static psg_status run(psg_device *device, psgi_kernel *kernel, const psgi_call *
 		status = kernel->run(kernel, o->in, o->out, NULL, error);
 	for (size_t i = 0; i < call->n_out && status == PSG_OK; i++)
 		status = psgi_gpu_copy_out(device, psg_tensor_data(out[i]), o->out[i].data,
-					   bytes_of(&call->out[i]), error);
+					   psgi_view_bytes(&call->out[i]), error);
 	return status;
 }
 

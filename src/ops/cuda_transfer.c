@@ -58,11 +58,6 @@ struct copies {
 	void *scratch;
 };
 
-static size_t bytes_of(const psgi_view *view)
-{
-	return (size_t)psg_shape_elements(&view->shape) * psg_dtype_size(view->dtype);
-}
-
 static psg_status download(psg_device *device, const void *from, size_t bytes, void **to,
 			   psg_error *error)
 {
@@ -80,7 +75,7 @@ static psg_status fetch(const struct on_host *self, const psgi_operand *in, stru
 	for (size_t i = 0; i < self->call.n_in && status == PSG_OK; i++) {
 		if (!psgi_has_input(&self->call, i) || in[i].data == NULL)
 			continue;
-		status = download(self->device, in[i].data, bytes_of(&self->call.in[i]),
+		status = download(self->device, in[i].data, psgi_view_bytes(&self->call.in[i]),
 				  &copies->in[i].data, error);
 		if (status == PSG_OK && in[i].valid != NULL)
 			status = download(self->device, in[i].valid,
@@ -89,7 +84,7 @@ static psg_status fetch(const struct on_host *self, const psgi_operand *in, stru
 		copies->in[i].valid = copies->valid[i];
 	}
 	for (size_t i = 0; i < self->call.n_out && status == PSG_OK; i++)
-		status = download(self->device, NULL, bytes_of(&self->call.out[i]),
+		status = download(self->device, NULL, psgi_view_bytes(&self->call.out[i]),
 				  &copies->out[i].data, error);
 	if (status == PSG_OK && self->inner->scratch_bytes > 0)
 		status = download(self->device, NULL, self->inner->scratch_bytes, &copies->scratch,
@@ -110,7 +105,7 @@ static psg_status run_on_host(psgi_kernel *kernel, const psgi_operand *in, const
 			self->inner->run(self->inner, copies.in, copies.out, copies.scratch, error);
 	for (size_t i = 0; i < self->call.n_out && status == PSG_OK; i++)
 		status = psgi_gpu_copy_in(self->device, out[i].data, copies.out[i].data,
-					  bytes_of(&self->call.out[i]), error);
+					  psgi_view_bytes(&self->call.out[i]), error);
 	for (size_t i = 0; i < PSG_MAX_INPUTS; i++) {
 		free(copies.in[i].data);
 		free(copies.valid[i]);

@@ -19,6 +19,12 @@ typedef struct psgi_view {
 	int32_t valid_axis;   /* 0: none */
 } psgi_view;
 
+/* Bytes of its elements. */
+static inline size_t psgi_view_bytes(const psgi_view *view)
+{
+	return (size_t)psg_shape_elements(&view->shape) * psg_dtype_size(view->dtype);
+}
+
 typedef struct psgi_call {
 	psg_op_kind kind;
 	const psg_op_params *params;
