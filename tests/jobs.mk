@@ -2,7 +2,7 @@
 if HAVE_CHECK
 # what tests/nomem.h wraps
 WRAP_MEMORY = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray \
-	-Wl,--wrap=aligned_alloc,--wrap=strdup,--wrap=pthread_create
+	-Wl,--wrap=aligned_alloc,--wrap=posix_memalign,--wrap=strdup,--wrap=pthread_create
 JOBS_TESTS = tests/test_jobs_future tests/test_jobs_worker tests/test_jobs_time tests/test_jobs_host \
 	tests/test_jobs_stress tests/test_jobs_moments tests/test_jobs_submit tests/test_gpu_worker
 check_PROGRAMS += $(JOBS_TESTS)

@@ -63,6 +63,13 @@ T_NOMEM_WRAP(reallocarray, (void *old, size_t n, size_t size), (old, n, size))
 T_NOMEM_WRAP(aligned_alloc, (size_t alignment, size_t size), (alignment, size))
 T_NOMEM_WRAP(strdup, (const char *text), (text))
 
+int __real_posix_memalign(void **memory, size_t alignment, size_t size);
+int __wrap_posix_memalign(void **memory, size_t alignment, size_t size);
+int __wrap_posix_memalign(void **memory, size_t alignment, size_t size)
+{
+	return t_nomem_refuse() ? ENOMEM : __real_posix_memalign(memory, alignment, size);
+}
+
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
 			  void *argument);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),

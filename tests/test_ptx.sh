@@ -3,5 +3,7 @@
 # The committed PTX is what kernels/ compiles to, and assembles.
 set -eu
 
+to=$(mktemp -d)
+trap 'rm -rf "$to"' EXIT
 PTXAS=${PTXAS:-$(command -v ptxas || echo /usr/local/cuda/bin/ptxas)} \
-	exec "$PSG_TOP/kernels/ptx.sh" check "$PSG_TOP" "$PSG_BUILD/tests/ptx"
+	"$PSG_TOP/kernels/ptx.sh" check "$PSG_TOP" "$to"
