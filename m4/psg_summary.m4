@@ -31,7 +31,7 @@ AS_ECHO(["
     libjpeg           $psg_says_libjpeg
     Jansson           $psg_says_jansson
     ONNX messages     $ONNX_PROTO
-    CUDA device       no: not in this version
+    CUDA device       yes, where the driver is found at run time
 
     Check             $psg_says_check
     Pango and Cairo   $psg_says_pango
