@@ -14,6 +14,7 @@
 #include "fakecuda_util.h"
 
 #include <check.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -335,6 +336,43 @@ START_TEST(contexts_stay)
 }
 END_TEST
 
+/* --- threads --- */
+
+struct intrusion {
+	psg_device *device;
+	psg_status alloc, sync, enter;
+	psg_error error;
+};
+
+static void *intrude(void *argument)
+{
+	struct intrusion *i = argument;
+	void *memory;
+
+	i->alloc = psgi_gpu_alloc(i->device, 100, &memory, NULL);
+	i->sync = psgi_gpu_sync(i->device, &i->error);
+	i->enter = psgi_device_enter(i->device, NULL);
+	return NULL;
+}
+
+/* A device is its opener's: another thread is told so, before it touches the driver. */
+START_TEST(other_threads_are_refused)
+{
+	struct intrusion i = { .device = opened("cuda"), .error = PSG_ERROR_INIT };
+	int64_t calls = t_gpu_counts().calls;
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, intrude, &i), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_int_eq(i.alloc, PSG_INVALID);
+	ck_assert_int_eq(i.enter, PSG_INVALID);
+	expect(i.sync, PSG_INVALID, &i.error, "cuda:0 belongs to the thread that opened it");
+	ck_assert_int_eq(t_gpu_counts().calls, calls);
+	GOOD(psgi_gpu_sync(i.device, why));
+	closed(i.device);
+}
+END_TEST
+
 /* --- fork --- */
 
 static void in_child(psg_device *parents, void *memory)
@@ -380,6 +418,61 @@ START_TEST(forked_child)
 	GOOD(psgi_gpu_fill(device, memory, 1, 1000, why));
 	GOOD(psgi_gpu_sync(device, why));
 	closed(device);
+}
+END_TEST
+
+/* What the child of one that asked gets; each in a process of its own. */
+static const struct asked {
+	const char *variable, *value; /* while the parent asks */
+	psg_status parent;            /* that psg_gpu_probe gives there */
+	bool always;                  /* for the child too */
+	psg_status child;             /* that opening gives there */
+	const char *words;
+} asked[] = {
+	{ NULL, NULL, PSG_OK, false, PSG_FORKED, "open devices after fork" },
+	{ "PAGESIFT_GPU", "off", PSG_DISABLED, false, PSG_OK, "" },
+	{ "PAGESIFT_GPU", "off", PSG_DISABLED, true, PSG_DISABLED, "PAGESIFT_GPU=off" },
+	{ "CUDA_VISIBLE_DEVICES", "", PSG_NO_DEVICE, true, PSG_NO_DEVICE, "no NVIDIA GPU found" },
+	{ "PAGESIFT_LIBCUDA", "/nowhere/x", PSG_DRIVER, true, PSG_DRIVER, "/nowhere/x" },
+};
+
+static int ask_in_child(const struct asked *row)
+{
+	psg_error error = PSG_ERROR_INIT;
+	psg_device *device = NULL;
+	psg_status status = psg_device_open("cuda", &device, &error);
+
+	psg_device_close(device);
+	if (status != row->child || strstr(error.message, row->words) == NULL)
+		return 1;
+	if (psg_device_open("auto:1", &device, NULL) != PSG_OK)
+		return 2;
+	if (row->child != PSG_OK &&
+	    strstr(psg_device_info_get(device)->fallback, row->words) == NULL)
+		return 3;
+	psg_device_close(device);
+	return 0;
+}
+
+START_TEST(child_of_one_that_asked)
+{
+	const struct asked *row = &asked[_i];
+	psg_gpu_info gpu;
+	int status = -1;
+	pid_t child;
+
+	t_gpu_begin();
+	if (row->variable != NULL)
+		ck_assert_int_eq(setenv(row->variable, row->value, 1), 0);
+	ck_assert_int_eq(psg_gpu_probe(0, &gpu, NULL), row->parent);
+	if (row->variable != NULL && !row->always)
+		ck_assert_int_eq(unsetenv(row->variable), 0);
+	child = fork();
+	ck_assert_int_ge(child, 0);
+	if (child == 0)
+		_exit(ask_in_child(row));
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
 }
 END_TEST
 
@@ -488,6 +581,46 @@ START_TEST(copy_ahead_into_a_used_block)
 	ck_assert(all_are(host, BYTES, 7));
 	GOOD(psgi_gpu_copy_out(device, host, again, BYTES, why));
 	ck_assert(all_are(host, BYTES, 9));
+	free(host);
+	closed(device);
+}
+END_TEST
+
+static void wait_for_all(psg_device *device, int how, void *block)
+{
+	unsigned char byte;
+
+	if (how == 0)
+		GOOD(psgi_gpu_sync(device, why));
+	else if (how == 1)
+		GOOD(psgi_gpu_copy_out(device, &byte, block, 1, why));
+	else
+		psgi_gpu_trim(device);
+}
+
+/* All was waited for but the very last work, which is what still reads the block. */
+START_TEST(copy_ahead_waits_for_the_last_work)
+{
+	enum { BYTES = 6 << 20 };
+	psg_device *device = opened("cuda");
+	unsigned char *host = malloc(BYTES);
+	void *from, *to, *again, *idle;
+
+	ck_assert_ptr_nonnull(host);
+	GOOD(psgi_gpu_alloc(device, BYTES, &from, why));
+	GOOD(psgi_gpu_alloc(device, BYTES, &to, why));
+	GOOD(psgi_gpu_alloc(device, 1000, &idle, why));
+	GOOD(psgi_gpu_fill(device, from, 7, BYTES, why));
+	psgi_device_free(device, idle); /* for a trim to have something to do */
+	wait_for_all(device, _i, to);
+	GOOD(psgi_gpu_copy_within(device, to, from, BYTES, why));
+	psgi_device_free(device, from);
+	GOOD(psgi_gpu_alloc(device, BYTES, &again, why));
+	ck_assert_ptr_eq(again, from);
+	memset(host, 9, BYTES);
+	GOOD(psgi_gpu_copy_ahead(device, again, host, BYTES, why));
+	GOOD(psgi_gpu_copy_out(device, host, to, BYTES, why));
+	ck_assert(all_are(host, BYTES, 7));
 	free(host);
 	closed(device);
 }
@@ -961,11 +1094,14 @@ static TCase *for_any(void)
 	tcase_add_loop_test(tests, probe, 0, 2);
 	tcase_add_test(tests, driver_tells);
 	tcase_add_test(tests, contexts_stay);
+	tcase_add_test(tests, other_threads_are_refused);
 	tcase_add_test(tests, forked_child);
+	tcase_add_loop_test(tests, child_of_one_that_asked, 0, COUNT(asked));
 	tcase_add_test(tests, ptx_is_forced);
 	tcase_add_test(tests, copies);
 	tcase_add_test(tests, copies_without_waiting);
 	tcase_add_test(tests, copy_ahead_into_a_used_block);
+	tcase_add_loop_test(tests, copy_ahead_waits_for_the_last_work, 0, 3);
 	tcase_add_test(tests, launches);
 	tcase_add_loop_test(tests, launch_is_refused, 0, COUNT(wrong_launches));
 	tcase_add_test(tests, much_shared_memory);

@@ -82,8 +82,9 @@ PSG_API const psg_device_info *psg_device_info_get(const psg_device *device);
 /*
  * The GPUs that CUDA shows to this process, usable or not; PAGESIFT_GPU=off does not change it.  No
  * driver or no card is 0 and no error.  DRIVER, TOO_OLD, FORKED: they cannot be counted.  Any
- * thread.  This and the next call start the driver in this process, so that a child which it forks
- * later gets FORKED: a server that forks its workers asks in them.
+ * thread.  Where there is a GPU, this and the next call start the driver in this process, which
+ * leaves nothing on the card, but CUDA refuses its children from then on: one that is forked later
+ * gets FORKED.  A server that forks its workers asks in them.
  */
 PSG_API psg_status psg_device_count(int32_t *out, psg_error *error);
 

@@ -19,8 +19,8 @@ psg_status psgi_gpu_fail(psgi_gpu *gpu, CUresult result, const char *call, psg_e
 
 	if (status != PSG_OOM) /* whose message begins with its tag */
 		psgi_error_prefix(&reason, "%s", gpu->device.info.name);
-	if (status == PSG_DEVICE_LOST && gpu->lost.code == PSG_OK)
-		gpu->lost = reason;
+	if (status == PSG_DEVICE_LOST && gpu->device.lost.code == PSG_OK)
+		gpu->device.lost = reason;
 	if (error != NULL)
 		*error = reason;
 	return status;
@@ -32,10 +32,14 @@ psg_status psgi_gpu_enter(psgi_gpu *gpu, psg_error *error)
 
 	if (psgi_cuda_forked())
 		return psgi_cuda_fail_forked(error);
-	if (gpu->lost.code != PSG_OK) {
+	if (!pthread_equal(gpu->owner, pthread_self()))
+		return psgi_fail(error, PSG_INVALID,
+				 "%s belongs to the thread that opened it, and this is another",
+				 gpu->device.info.name);
+	if (gpu->device.lost.code != PSG_OK) {
 		if (error != NULL)
-			*error = gpu->lost;
-		return gpu->lost.code;
+			*error = gpu->device.lost;
+		return gpu->device.lost.code;
 	}
 	if (gpu->entered == 0) {
 		result = gpu->cuda->context_push(gpu->context);
@@ -242,6 +246,7 @@ psg_status psgi_gpu_open(int32_t index, psg_device **out, psg_error *error)
 	if (gpu == NULL)
 		return psgi_fail(error, PSG_NOMEM, "no memory for a GPU device");
 	gpu->cuda = cuda;
+	gpu->owner = pthread_self();
 	gpu->device.ops = &gpu_ops;
 	gpu->device.info.kind = PSG_DEVICE_CUDA;
 	gpu->device.info.threads = 1;

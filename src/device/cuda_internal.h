@@ -8,6 +8,8 @@
 #include "device/ptx.h"
 #include "driver/cuda.h"
 
+#include <pthread.h>
+
 /* Pinned memory through which copies go in pieces, so that the host fills one piece while the card
  * reads another.  Chosen: a piece takes some 100 us to fill and 25 us to cross (measured, H200),
  * which is well above the cost of the calls; pinning it takes about 0.5 ms, once. */
@@ -36,10 +38,10 @@ typedef struct psgi_function {
 typedef struct psgi_gpu {
 	psg_device device; /* first: the two are cast into each other */
 	const psgi_cuda *cuda;
+	pthread_t owner;
 	CUdevice handle;
 	CUcontext context; /* the card's primary one; NULL: not retained */
 	int entered;       /* times that the thread made it current */
-	psg_error lost;    /* code OK: it is not */
 	int ptx;
 	bool ptx_forced;
 	psgi_gpu_limits limits;
@@ -63,7 +65,8 @@ static inline psgi_gpu *psgi_gpu_of(psg_device *device)
 /* Says that `call` failed; the device is lost from then on if the code means so. */
 psg_status psgi_gpu_fail(psgi_gpu *gpu, CUresult result, const char *call, psg_error *error);
 
-/* PSG_OK, and the context is current until psgi_gpu_leave; FORKED or DEVICE_LOST without a call. */
+/* PSG_OK, and the context is current until psgi_gpu_leave; FORKED, INVALID (the device is another
+ * thread's) or DEVICE_LOST without a call. */
 psg_status psgi_gpu_enter(psgi_gpu *gpu, psg_error *error);
 void psgi_gpu_leave(psgi_gpu *gpu);
 

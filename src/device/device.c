@@ -104,6 +104,22 @@ const psg_device_info *psg_device_info_get(const psg_device *device)
 	return &device->info;
 }
 
+bool psgi_device_failed(psg_status status)
+{
+	switch (status) {
+	case PSG_OOM:
+	case PSG_NO_DEVICE:
+	case PSG_TOO_OLD:
+	case PSG_DRIVER:
+	case PSG_JIT:
+	case PSG_LAUNCH:
+	case PSG_DEVICE_LOST:
+		return true;
+	default:
+		return false;
+	}
+}
+
 void *psgi_device_alloc(psg_device *device, size_t bytes)
 {
 	return device->ops->alloc(device, bytes);

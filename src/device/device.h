@@ -20,6 +20,7 @@ struct psg_device {
 	const psgi_device_ops *ops;
 	psg_device_info info;
 	bool reference; /* only the reference paths: no oneDNN, no OpenMP */
+	psg_error lost; /* why it is gone for good, as every call says then; code OK: it is not */
 	void *plans;    /* of the model room, freed by free_plans before the device closes */
 	void (*free_plans)(void *plans);
 	void *weights; /* of the ops room, freed by free_weights after the plans */
@@ -28,6 +29,9 @@ struct psg_device {
 
 psg_status psgi_cpu_open(int32_t threads, bool reference, psg_device **out, psg_error *error);
 psg_status psgi_gpu_open(int32_t index, psg_device **out, psg_error *error);
+
+/* Is it the device that failed, so that the same work may succeed on another? */
+bool psgi_device_failed(psg_status status);
 
 void *psgi_device_alloc(psg_device *device, size_t bytes);
 void psgi_device_free(psg_device *device, void *memory);

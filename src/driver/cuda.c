@@ -172,13 +172,13 @@ psg_status psgi_cuda_get(const psgi_cuda **out, psg_error *error)
 {
 	*out = NULL;
 	(void)pthread_once(&state.once, open_once);
-	if (psgi_cuda_forked())
-		return psgi_cuda_fail_forked(error);
-	if (state.status != PSG_OK) {
+	if (state.status != PSG_OK) { /* nothing that a fork could have spoilt */
 		if (error != NULL)
 			*error = state.error;
 		return state.status;
 	}
+	if (psgi_cuda_forked())
+		return psgi_cuda_fail_forked(error);
 	*out = &state.cuda;
 	return PSG_OK;
 }

@@ -163,8 +163,9 @@ typedef struct psgi_cuda {
 /*
  * The driver, opened and initialised by the first call of the process; later calls give the same
  * answer.  NO_DEVICE: no driver library, or no card; TOO_OLD; DRIVER: anything else, with what to
- * do about it; FORKED: opened before a fork.  Any thread.  PAGESIFT_LIBCUDA names the library where
- * the linker does not find it.
+ * do about it; FORKED: it was started before this process forked from its parent, which is said
+ * only where it could be started.  Any thread.  PAGESIFT_LIBCUDA names the library where the linker
+ * does not find it.
  */
 psg_status psgi_cuda_get(const psgi_cuda **out, psg_error *error);
 

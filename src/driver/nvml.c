@@ -95,13 +95,13 @@ psg_status psgi_nvml_get(const psgi_nvml **out, psg_error *error)
 {
 	*out = NULL;
 	(void)pthread_once(&state.once, open_once);
-	if (state.process != psgi_fork_generation())
-		return psgi_fail(error, PSG_FORKED, "NVML was opened before this process forked");
 	if (state.status != PSG_OK) {
 		if (error != NULL)
 			*error = state.error;
 		return state.status;
 	}
+	if (state.process != psgi_fork_generation())
+		return psgi_fail(error, PSG_FORKED, "NVML was opened before this process forked");
 	*out = &state.nvml;
 	return PSG_OK;
 }
