@@ -4,7 +4,8 @@ if HAVE_CHECK
 WRAP_MEMORY = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray \
 	-Wl,--wrap=aligned_alloc,--wrap=posix_memalign,--wrap=strdup,--wrap=pthread_create
 JOBS_TESTS = tests/test_jobs_future tests/test_jobs_worker tests/test_jobs_time tests/test_jobs_host \
-	tests/test_jobs_stress tests/test_jobs_moments tests/test_jobs_submit tests/test_gpu_worker
+	tests/test_jobs_stress tests/test_jobs_moments tests/test_jobs_submit tests/test_gpu_worker \
+	tests/test_gpu_jobs
 check_PROGRAMS += $(JOBS_TESTS)
 TESTS += $(JOBS_TESTS)
 tests_test_jobs_future_SOURCES = tests/test_jobs_future.c tests/jobs_util.h
@@ -14,6 +15,10 @@ tests_test_gpu_worker_SOURCES = tests/test_gpu_worker.c tests/jobs_util.h tests/
 	tests/fakecuda_util.h
 tests_test_gpu_worker_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_gpu_worker_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+tests_test_gpu_jobs_SOURCES = tests/test_gpu_jobs.c tests/jobs_util.h tests/fakecuda_util.c \
+	tests/fakecuda_util.h tests/onnx_text.c tests/onnx_text.h
+tests_test_gpu_jobs_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_gpu_jobs_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 tests_test_jobs_worker_SOURCES = tests/test_jobs_worker.c tests/jobs_util.h
 tests_test_jobs_worker_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_jobs_worker_LDADD = $(TEST_JOBS) $(TEST_LIBS)

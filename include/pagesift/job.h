@@ -45,6 +45,13 @@ PSG_API psg_status psg_worker_open(const char *device, const psg_worker_options 
 PSG_API const psg_device_info *psg_worker_device(const psg_worker *worker);
 
 /*
+ * OK, or DEVICE_LOST with the reason: the worker's device is gone for as long as this process
+ * lives, and each of its jobs ends so, unless it may use the CPU.  What makes a server not ready.
+ * Any thread; no lock, no call of the driver: a loss is known when the first job ends that met it.
+ */
+PSG_API psg_status psg_worker_health(const psg_worker *worker, psg_error *error);
+
+/*
  * Refuses new jobs (SHUTDOWN) and waits until the accepted ones have ended.
  * TIMED_OUT when `timeout_ns` (negative: no limit) passes first; the rest goes on.
  * INVALID on the worker's own thread.  FORKED.
@@ -69,8 +76,9 @@ PSG_API void psg_worker_close(psg_worker *worker);
 /* Counters since the start; a snapshot without locks. */
 typedef struct psg_worker_stats {
 	uint64_t submitted, completed, failed, cancelled, expired, refused_full;
-	uint64_t queued; /* accepted and not yet ended */
-	uint64_t lanes;  /* threads that own a lane now */
+	uint64_t recomputed; /* of those that completed: on the CPU, because the GPU had failed */
+	uint64_t queued;     /* accepted and not yet ended */
+	uint64_t lanes;      /* threads that own a lane now */
 } psg_worker_stats;
 
 PSG_API void psg_worker_stats_get(const psg_worker *worker, psg_worker_stats *stats);
@@ -89,6 +97,12 @@ typedef struct psg_job_options {
 	 */
 	void (*done)(psg_future *future, void *user);
 	void *user;
+	/*
+	 * An operator or a model run that the worker's GPU fails to do (OOM, DRIVER, JIT, LAUNCH,
+	 * DEVICE_LOST, TOO_OLD) is done again on one core of the CPU, by the worker's thread, which
+	 * does nothing else meanwhile; psg_future_fallback tells.
+	 */
+	bool cpu_fallback;
 } psg_job_options;
 
 /*
@@ -147,6 +161,13 @@ PSG_API psg_status psg_future_error(const psg_future *future, psg_error *error);
  */
 PSG_API psg_status psg_future_tensors(psg_future *future, psg_tensor *const **tensors, size_t *n,
 				      psg_error *error);
+
+/*
+ * Of an operator or a model run that ended well: why it was done on the CPU although its worker has
+ * a GPU (psg_job_options.cpu_fallback), borrowed from the future; "" when it was not, and while it
+ * is not done.
+ */
+PSG_API const char *psg_future_fallback(const psg_future *future);
 
 /* queued, started and finished, psg_now_ns clock; 0 where it has not happened. */
 typedef struct psg_future_times {

@@ -108,6 +108,13 @@ void psgi_future_note(psg_future *future, const char *message)
 	future->message = future->owned;
 }
 
+const char *psg_future_fallback(const psg_future *future)
+{
+	return psgi_future_ended(future) && future->status == PSG_OK && future->message != NULL
+		       ? future->message
+		       : "";
+}
+
 void psgi_future_settle(psg_future *future, psg_status status, int64_t now_ns)
 {
 	struct frame frame = { future, frames };

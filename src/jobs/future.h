@@ -78,7 +78,8 @@ bool psgi_future_hold(psg_future *future);
 /* Drops a hold or a handle. */
 void psgi_future_drop(psg_future *future, uint64_t refs);
 
-/* Keeps a copy of the message if anybody can ask for it; without memory the status must do. */
+/* Keeps a copy of the message, if there is one and anybody can ask for it: why the job failed or,
+ * when it did not, why the CPU did it.  Without memory less must do. */
 void psgi_future_note(psg_future *future, const char *message);
 
 /* Stores the result and calls the callback; only who claimed, once. */

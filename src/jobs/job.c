@@ -5,6 +5,7 @@
 #include "jobs/job.h"
 
 #include "base/base.h"
+#include "device/device.h"
 #include "jobs/lane.h"
 #include "jobs/worker.h"
 
@@ -39,8 +40,8 @@ static bool wants_stop(void *user)
 	return stop->status != PSG_OK;
 }
 
-static psg_status run_model(psgi_job *job, psg_worker *worker, psgi_outcome *outcome,
-			    psg_error *error)
+static psg_status run_model(psgi_job *job, const psg_worker *worker, psg_device *device,
+			    psgi_outcome *outcome, psg_error *error)
 {
 	struct stop stop = { .worker = worker, .future = &job->future, .outcome = PSGI_FAILED };
 	size_t n_out = psg_model_outputs(job->model.model);
@@ -52,8 +53,8 @@ static psg_status run_model(psgi_job *job, psg_worker *worker, psgi_outcome *out
 		if (job->out == NULL)
 			return psgi_fail(error, PSG_NOMEM, "no memory for %zu outputs", n_out);
 	}
-	status = psg_model_run(job->model.model, worker->device, job->model.in, job->model.n_in,
-			       job->out, n_out, wants_stop, &stop, error);
+	status = psg_model_run(job->model.model, device, job->model.in, job->model.n_in, job->out,
+			       n_out, wants_stop, &stop, error);
 	if (status == PSG_OK) {
 		job->n_out = n_out;
 		return PSG_OK;
@@ -79,22 +80,56 @@ static psg_status run_op(psgi_job *job, psg_device *device, psg_error *error)
 	return status;
 }
 
-psg_status psgi_job_run(psgi_job *job, psg_worker *worker, psgi_outcome *outcome, psg_error *error)
+static psg_status run_on(psgi_job *job, const psg_worker *worker, psg_device *device,
+			 psgi_outcome *outcome, psg_error *error)
 {
-	psg_status status = PSG_INVALID;
-
-	*outcome = PSGI_FAILED;
 	switch ((psgi_job_kind)job->kind) {
 	case PSGI_JOB_FUNCTION:
-		status = job->function.fn(worker->device, job->function.arg, error);
-		break;
+		return job->function.fn(device, job->function.arg, error);
 	case PSGI_JOB_OP:
-		status = run_op(job, worker->device, error);
-		break;
+		return run_op(job, device, error);
 	case PSGI_JOB_MODEL:
-		status = run_model(job, worker, outcome, error);
-		break;
+		return run_model(job, worker, device, outcome, error);
 	}
+	return PSG_INVALID;
+}
+
+/* One core: when a GPU has failed, others want them too. */
+static const char host_name[] = "cpu:1";
+
+/* After the device failed, as `error` says, which stays there when the CPU does better. */
+static psg_status run_on_host(psgi_job *job, psg_worker *worker, psgi_outcome *outcome,
+			      psg_error *error)
+{
+	psg_error reason = *error;
+	psg_status status = PSG_OK;
+
+	if (worker->host == NULL)
+		status = psg_device_open(host_name, &worker->host, error);
+	if (status == PSG_OK)
+		status = run_on(job, worker, worker->host, outcome, error);
+	if (status != PSG_OK) {
+		psgi_error_prefix(error, "on the CPU, after '%.200s'", reason.message);
+		return status;
+	}
+	psgi_log(PSG_LOG_WARNING, "%s: a job was done again on the CPU: %s", worker->name,
+		 reason.message);
+	psgi_count(&worker->recomputed);
+	*error = reason;
+	return PSG_OK;
+}
+
+psg_status psgi_job_run(psgi_job *job, psg_worker *worker, psgi_outcome *outcome, psg_error *error)
+{
+	psg_status status;
+
+	*outcome = PSGI_FAILED;
+	status = run_on(job, worker, worker->device, outcome, error);
+	if (status == PSG_OK)
+		error->message[0] = '\0'; /* it may have met a failure and got over it */
+	if (job->cpu_fallback && job->kind != PSGI_JOB_FUNCTION && psgi_device_failed(status) &&
+	    worker->info.kind != PSG_DEVICE_CPU)
+		status = run_on_host(job, worker, outcome, error);
 	if (status == PSG_OK)
 		*outcome = PSGI_COMPLETED;
 	return status;

@@ -30,6 +30,7 @@ typedef struct psgi_job {
 	struct psgi_lane *lane;
 	struct psgi_job *next; /* in the one list that the slot is in */
 	uint8_t rank, kind;
+	bool cpu_fallback;
 	union {
 		struct {
 			psg_job_fn fn;
@@ -51,7 +52,8 @@ typedef struct psgi_job {
 /* Drops what the job reads: once, by whoever completes it. */
 void psgi_job_drop_inputs(psgi_job *job);
 
-/* Runs a claimed job; fills its outputs. */
+/* Runs a claimed job; fills its outputs.  OK with a message in `error`: the CPU did it, and this is
+ * why. */
 struct psg_worker;
 psg_status psgi_job_run(psgi_job *job, struct psg_worker *worker, psgi_outcome *outcome,
 			psg_error *error);

@@ -131,6 +131,18 @@ static void end_job(psg_worker *worker, psgi_job *job, psgi_outcome outcome, psg
 		worker->now_ns = psg_now_ns();
 }
 
+/* Before the job that met it has ended, so that who is told of that job knows. */
+static void note_loss(psg_worker *worker)
+{
+	if (worker->device->lost.code == PSG_OK ||
+	    atomic_load_explicit(&worker->is_lost, memory_order_relaxed))
+		return;
+	worker->lost = worker->device->lost;
+	atomic_store_explicit(&worker->is_lost, true, memory_order_release);
+	psgi_log(PSG_LOG_ERROR, "%s: the device is lost to this process: %s", worker->name,
+		 worker->lost.message);
+}
+
 static void run(psg_worker *worker, psgi_job *job)
 {
 	psg_future *future = &job->future;
@@ -145,8 +157,10 @@ static void run(psg_worker *worker, psgi_job *job)
 	worker->error.code = PSG_OK;
 	worker->error.message[0] = '\0';
 	status = psgi_job_run(job, worker, &outcome, &worker->error);
-	if (status != PSG_OK)
-		psgi_future_note(future, worker->error.message);
+	note_loss(worker);
+	psgi_future_note(future, worker->error.message);
+	if (status == PSG_OK && worker->error.message[0] != '\0' && future->message == NULL)
+		future->message = "the GPU failed";
 	worker->now_ns = psg_now_ns();
 	end_job(worker, job, outcome, status);
 }
@@ -292,6 +306,7 @@ void *psgi_worker_main(void *argument)
 		else if (!idle(worker))
 			break;
 	}
+	psg_device_close(worker->host);
 	psgi_device_leave(worker->device);
 	psg_device_close(worker->device);
 	return NULL;

@@ -46,6 +46,7 @@ static psg_status take_slot(psg_worker *worker, const psg_job_options *options, 
 	if (job == NULL)
 		return refuse_full(lane, error);
 	job->rank = (uint8_t)(PSGI_NORMAL - options->priority);
+	job->cpu_fallback = options->cpu_fallback;
 	job->future.done = options->done;
 	job->future.user = options->user;
 	/* No deadline is one that never comes. */

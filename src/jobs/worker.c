@@ -121,6 +121,15 @@ const psg_device_info *psg_worker_device(const psg_worker *worker)
 	return &worker->info;
 }
 
+psg_status psg_worker_health(const psg_worker *worker, psg_error *error)
+{
+	if (!atomic_load_explicit(&worker->is_lost, memory_order_acquire))
+		return PSG_OK;
+	if (error != NULL)
+		*error = worker->lost;
+	return worker->lost.code;
+}
+
 /* --- ending --- */
 
 static bool forked(const psg_worker *worker)
@@ -285,5 +294,6 @@ void psg_worker_stats_get(const psg_worker *worker, psg_worker_stats *stats)
 	add_load(worker, &sum);
 	*stats = sum.stats;
 	add_outcomes(stats, worker->outcome);
+	stats->recomputed = atomic_load_explicit(&worker->recomputed, memory_order_relaxed);
 	psgi_lanes_visit(&worker->lanes, add_lane, stats);
 }

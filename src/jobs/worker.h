@@ -30,7 +30,11 @@ struct psg_worker {
 	uint32_t until_look; /* jobs until then */
 	_Atomic uint64_t ended;
 	_Atomic uint64_t outcome[PSGI_OUTCOMES];
-	psg_error error; /* scratch of the job that runs */
+	_Atomic uint64_t recomputed;
+	psg_error error;  /* scratch of the job that runs */
+	psg_device *host; /* a core for what the device fails to do; NULL: it never did */
+	psg_error lost;   /* why the device is, before `is_lost` */
+	atomic_bool is_lost;
 
 	/* Progress of opening and draining. */
 	psgi_event news;

@@ -21,6 +21,6 @@ tests_fakecuda_libfakenvml_la_LDFLAGS = $(FAKECUDA_FLAGS)
 # The tests of the GPU, on the machine's own.
 check-gpu:
 	PAGESIFT_TEST_GPU=real $(MAKE) check TESTS='tests/test_driver tests/test_gpu tests/test_gpu_worker \
-		tests/test_kernels'
+		tests/test_gpu_jobs tests/test_kernels'
 
 .PHONY: check-gpu
