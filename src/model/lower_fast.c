@@ -11,24 +11,6 @@
 
 #include <string.h>
 
-bool psgi_is_linear(const psgi_flow *flow, const psgi_fnode *node)
-{
-	const psg_matmul_params *p = &node->params.matmul;
-	const psgi_fvalue *w = &flow->values[node->in[1]];
-
-	if (p->trans_a || p->trans_b || (p->alpha != 0 && p->alpha != 1) ||
-	    (p->beta != 0 && p->beta != 1) || w->constant == NULL || w->shape.rank != 2 ||
-	    w->dtype != PSG_F32 || flow->values[node->in[0]].constant != NULL ||
-	    flow->values[node->in[0]].shape.rank < 2 ||
-	    psg_shape_elements(&flow->values[node->out[0]].shape) == 0 || w->shape.dim[0] == 0)
-		return false;
-	if (node->n_in < 3 || node->in[2] < 0)
-		return true;
-	return flow->values[node->in[2]].constant != NULL &&
-	       flow->values[node->in[2]].shape.rank == 1 &&
-	       flow->values[node->in[2]].shape.dim[0] == w->shape.dim[1];
-}
-
 /* What lowering one node needs at hand. */
 struct lowering {
 	psgi_plan *plan;

@@ -104,7 +104,7 @@ bool psgi_is_linear(const psgi_flow *flow, const psgi_fnode *node);
 /* Transposed convolutions without overlap as products; after the epilogues are fused. */
 psg_status psgi_pass_shuffle(psgi_flow *flow, psg_error *error);
 
-/* Fuses epilogues and rewrites for the fast kernels of the CPU and of GPUs; with oneDNN only. */
-psg_status psgi_pass_cpu(psgi_flow *flow, psg_error *error);
+/* Fuses epilogues and rewrites for the fast kernels of the CPU and of GPUs. */
+psg_status psgi_pass_fuse(psgi_flow *flow, psg_error *error);
 
 #endif

@@ -149,6 +149,15 @@ static psg_status make_key(const psg_model *model, const psg_shape *shapes, psg_
 	return PSG_OK;
 }
 
+static bool has_fused_kernels(const psg_device *device)
+{
+#ifdef HAVE_DNNL
+	return !device->reference;
+#else
+	return device->info.kind == PSG_DEVICE_CUDA;
+#endif
+}
+
 static psg_status make_plan(psg_model *model, psg_device *device, const psg_shape *shapes,
 			    psg_tensor *const *in, psgi_plan **out, psg_error *error)
 {
@@ -171,8 +180,8 @@ static psg_status make_plan(psg_model *model, psg_device *device, const psg_shap
 		status = psgi_pass_sequence(&flow, error);
 	if (status == PSG_OK)
 		status = psgi_flow_widths(&flow, error);
-	if (status == PSG_OK && !device->reference)
-		status = psgi_pass_cpu(&flow, error);
+	if (status == PSG_OK && has_fused_kernels(device))
+		status = psgi_pass_fuse(&flow, error);
 	if (status != PSG_OK) {
 		psgi_flow_free(&flow);
 		return status;

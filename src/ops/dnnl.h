@@ -6,9 +6,6 @@
 #include "ops/kernel.h"
 #include "ops/pack.h"
 
-/* Can oneDNN apply this to a result? */
-bool psgi_dnnl_epilogue(psg_op_kind kind);
-
 /*
  * A convolution (or transposed one) with constant weights.  The run's inputs are x and then one
  * operand for each ADD in the epilogue, in the layout of the result.

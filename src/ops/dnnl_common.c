@@ -78,15 +78,6 @@ static const struct {
 
 #define N_ELTWISE (sizeof(eltwise) / sizeof(eltwise[0]))
 
-bool psgi_dnnl_epilogue(psg_op_kind kind)
-{
-	for (size_t i = 0; i < N_ELTWISE; i++) {
-		if (eltwise[i].kind == kind)
-			return true;
-	}
-	return kind == PSG_OP_ADD;
-}
-
 static dnnl_status_t append(dnnl_post_ops_t ops, const psgi_epilogue *post)
 {
 	for (size_t i = 0; i < N_ELTWISE; i++) {

@@ -10,15 +10,51 @@
 #include "model/plan.h"
 
 #include "base/base.h"
-#ifdef HAVE_DNNL
-#include "ops/dnnl.h"
-#endif
 
 #include <string.h>
 
-#ifdef HAVE_DNNL
-
 /* --- epilogues --- */
+
+/* What both oneDNN and the GPU's kernels can do to a result before it is stored. */
+static bool is_epilogue(psg_op_kind kind)
+{
+	switch (kind) {
+	case PSG_OP_ADD:
+	case PSG_OP_AFFINE:
+	case PSG_OP_CLIP:
+	case PSG_OP_ELU:
+	case PSG_OP_GELU:
+	case PSG_OP_HARDSIGMOID:
+	case PSG_OP_HARDSWISH:
+	case PSG_OP_LEAKY_RELU:
+	case PSG_OP_RELU:
+	case PSG_OP_SE_GATE:
+	case PSG_OP_SIGMOID:
+	case PSG_OP_SILU:
+	case PSG_OP_TANH:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool psgi_is_linear(const psgi_flow *flow, const psgi_fnode *node)
+{
+	const psg_matmul_params *p = &node->params.matmul;
+	const psgi_fvalue *w = &flow->values[node->in[1]];
+
+	if (p->trans_a || p->trans_b || (p->alpha != 0 && p->alpha != 1) ||
+	    (p->beta != 0 && p->beta != 1) || w->constant == NULL || w->shape.rank != 2 ||
+	    w->dtype != PSG_F32 || flow->values[node->in[0]].constant != NULL ||
+	    flow->values[node->in[0]].shape.rank < 2 ||
+	    psg_shape_elements(&flow->values[node->out[0]].shape) == 0 || w->shape.dim[0] == 0)
+		return false;
+	if (node->n_in < 3 || node->in[2] < 0)
+		return true;
+	return flow->values[node->in[2]].constant != NULL &&
+	       flow->values[node->in[2]].shape.rank == 1 &&
+	       flow->values[node->in[2]].shape.dim[0] == w->shape.dim[1];
+}
 
 static bool constant_weights(const psgi_flow *flow, const psgi_fnode *node)
 {
@@ -86,7 +122,7 @@ static bool take_one(psgi_flow *flow, psgi_fnode *node)
 	psgi_fnode *user = sole_user(flow, node, node->out[0]);
 	psgi_post post = { .value = -1 };
 
-	if (user == NULL || user->n_out != 1 || !psgi_dnnl_epilogue(user->kind) || user->n_post > 0)
+	if (user == NULL || user->n_out != 1 || !is_epilogue(user->kind) || user->n_post > 0)
 		return false;
 	post.kind = user->kind;
 	if (user->kind == PSG_OP_ADD) {
@@ -300,7 +336,7 @@ static void match_mix(psgi_flow *flow, psgi_fnode *node)
 		match_concat(flow, node);
 }
 
-psg_status psgi_pass_cpu(psgi_flow *flow, psg_error *error)
+psg_status psgi_pass_fuse(psgi_flow *flow, psg_error *error)
 {
 	psg_status status;
 
@@ -315,14 +351,3 @@ psg_status psgi_pass_cpu(psgi_flow *flow, psg_error *error)
 	}
 	return status;
 }
-
-#else
-
-psg_status psgi_pass_cpu(psgi_flow *flow, psg_error *error)
-{
-	(void)flow;
-	(void)error;
-	return PSG_OK;
-}
-
-#endif
