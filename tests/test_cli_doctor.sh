@@ -51,11 +51,14 @@ flat() { tr -s ' \n' ' ' <"$work/out"; }
 tells() { flat | grep -qF -- "$1"; }
 
 # doctor STATUS WORDS ASSIGNMENT...: with these variables it ends with STATUS and WORDS are told.
+# The kernels are tested where $quick is empty.
+quick=--quick
 doctor() {
 	status=$1 words=$2
 	shift 2
 	got=0
-	env "$@" "$program" doctor >"$work/out" 2>"$work/err" </dev/null || got=$?
+	# shellcheck disable=SC2086 # empty: no argument
+	env "$@" "$program" doctor $quick >"$work/out" 2>"$work/err" </dev/null || got=$?
 	right "'$*' ends with $status: it was $got" [ "$got" -eq "$status" ]
 	right "'$*' tells '$words'" tells "$words"
 	right "'$*' says nothing else" silent
@@ -162,10 +165,46 @@ also "let CUDA_CACHE_PATH name a folder that can be written"
 with 0 "compiled kernels cannot be kept in $work/file/cache" "CUDA_CACHE_PATH=$work/file/cache"
 with 0 "compiled kernels are not kept" HOME=
 
+# ---- kernels and speeds
+
+quick=
+with 0 "cases right in"
+also "code 7 modules of kernels loaded in"
+also "45 of 45 kernels run"
+also "product "
+also "floats on the card copy "
+also "/s to the card, "
+also "in copies of 64 MiB launch "
+also "us until a kernel is known to have run"
+with 2 "problem cuda:0 computes wrongly with softmax, in 2 of" FAKECUDA_SKIP=softmax
+also "cases: softmax of [2,5,131]: element 0 of 1310 is"
+also "kernels 2 of"
+also "not usable, with code for sm_70"
+also "result a GPU starts and does not work as it should"
+with 2 "problem cuda:0: self-test of 'matmul': cuda:0: cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX" \
+	FAKECUDA_JIT=broken
+also "kernels the self-test failed in case 1"
+with 2 "problem cuda:0: out of GPU memory: " FAKECUDA_FAIL=cuMemAlloc_v2:1+:2
+also "stop what else uses the card"
+# One card that computes wrongly, and the whole machine has another.
+with 0 "cuda:1: self-test of 'matmul': cuda:1: cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX" \
+	FAKECUDA_DEVICES=2 FAKECUDA_FAIL=cuModuleLoadDataEx:8+:218
+
+# Code from the cache or not: what the folder tells, and the time where it cannot tell.
+with 0 "compiled now, and kept in the cache" "CUDA_CACHE_PATH=$work/jit" FAKECUDA_COMPILE_MS=60
+with 0 "all from the cache" "CUDA_CACHE_PATH=$work/jit" FAKECUDA_COMPILE_MS=60
+with 0 "compiled now, and not kept" "CUDA_CACHE_PATH=$work/file/jit" FAKECUDA_COMPILE_MS=60
+also "compiled kernels cannot be kept in $work/file/jit"
+quick=--quick
+with 0 "result a GPU can be used"
+never "code 7"
+never kernels
+never launch
+
 # ---- no driver: what there is to say depends on the machine
 
 machine
-run doctor
+run doctor --quick
 if not has '^driver  *none$'; then
 	echo "this machine has a driver: its absence is not tested"
 else
@@ -189,7 +228,7 @@ fi
 whole_machine
 PAGESIFT_LIBCUDA=$fake/libfakecuda.so PAGESIFT_LIBNVML=$fake/libfakenvml.so
 export PAGESIFT_LIBCUDA PAGESIFT_LIBNVML
-run doctor --json
+run doctor --json --quick
 if [ "$got" -eq 2 ] && said "cannot write JSON"; then
 	finish 0
 fi
@@ -198,6 +237,18 @@ right "--json is one object" has '^\{"result": "gpu", "driver": \{.*\}$'
 right "--json tells of the driver" has '"version": "550.54.14", "cuda": "12.4"'
 right "--json tells of the card" has '"index": 0, "name": "Fake GPU 0", "uuid": "GPU-fafafafa-'
 right "--json tells of its code" has '"ptx": "sm_70", "usable": true'
+right "--json --quick has no tests" has '"code": null, "check": null, "speed": null'
+run doctor --json
+right "--json with tests ends with 0" ended 0
+right "--json tells of modules" has '"modules": \[\{"name": "gemm", "ptx": "sm_70", "load_ms": [0-9.]+\}, '
+right "--json tells of the kernels" has '"wrong": 0, "kernels": 45, "launched": 45, "ms": [0-9.]+, '
+right "--json tells of speeds" has '"product_gflops": [0-9.]+, "copy_bytes": 67108864, "copy_in_gbps": '
+FAKECUDA_SKIP=reduce
+export FAKECUDA_SKIP
+run doctor --json
+right "--json ends with 2" ended 2
+right "--json names the kernel" has '"wrong_kernels": "reduce", "message": "reduce_sum of \[3,41,7\]: '
+unset FAKECUDA_SKIP
 FAKECUDA_CAPABILITY=5.2
 export FAKECUDA_CAPABILITY
 run doctor --json

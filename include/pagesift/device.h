@@ -109,6 +109,17 @@ typedef struct psg_gpu_driver {
  * opening a GPU would say.  Any thread. */
 PSG_API psg_status psg_gpu_driver_get(psg_gpu_driver *out, psg_error *error);
 
+/* A part of the library's code for GPUs, which a device loads when it is first used. */
+typedef struct psg_gpu_module {
+	char name[24];
+	int32_t ptx;     /* 70 is sm_70 */
+	int64_t load_ns; /* with compiling it, where the driver had no cached code */
+} psg_gpu_module;
+
+/* Tells of the modules that are loaded, the first `room` of them in `out`, and how many there are;
+ * 0 of a CPU.  Only on the thread that owns the device. */
+PSG_API size_t psg_gpu_modules(const psg_device *device, psg_gpu_module *out, size_t room);
+
 /* CPU cores that this process may run on: affinity mask and cgroup quota. */
 PSG_API int32_t psg_cpu_cores(void);
 

@@ -411,6 +411,39 @@ PSG_API psg_status psg_op_cost(const psg_op *op, psg_cost *cost, psg_error *erro
 PSG_API psg_status psg_op_run(psg_device *device, const psg_op *op, psg_tensor **out, size_t *n_out,
 			      psg_error *error);
 
+/* What the library's kernels give on a GPU, beside what is right. */
+typedef struct psg_gpu_check {
+	int32_t cases, wrong;
+	int32_t kernels, launched; /* that the library has; that the cases needed on this card */
+	int64_t ns;                /* all of it but loading the kernels */
+	char wrong_kernels[256];   /* that took part in wrong cases, a comma between */
+	char message[512];         /* of the first wrong case: what it gave, and what is right */
+} psg_gpu_check;
+
+/*
+ * Runs each kernel on small operands and compares with the reference path: within 1e-4 of the
+ * largest result for sums of products, within 1e-4 of the element for the rest.  Loads all kernels,
+ * which compiles those that the driver has not cached.  A wrong result is no error.  INVALID: not a
+ * GPU; NOMEM, OOM, JIT, LAUNCH, DRIVER, DEVICE_LOST, with the case's name.  Only on the thread that
+ * owns `device`.
+ */
+PSG_API psg_status psg_gpu_check_run(psg_device *device, psg_gpu_check *out, psg_error *error);
+
+/* How fast a GPU is at what operators are made of. */
+typedef struct psg_gpu_speed {
+	int64_t product_side;     /* of square float matrices, which lie on the card */
+	double product_macs;      /* multiply-adds a second of their product */
+	int64_t copy_bytes;       /* in one copy, from and to the host's ordinary memory */
+	double copy_in, copy_out; /* bytes a second to the card and back */
+	double launch_ns;         /* one small kernel, until its end is known here */
+} psg_gpu_speed;
+
+/*
+ * Measures that, each the median of a few runs, in less than a second also on a slow card: sizes
+ * grow while they are quick.  INVALID: not a GPU; errors as psg_gpu_check_run.
+ */
+PSG_API psg_status psg_gpu_speed_measure(psg_device *device, psg_gpu_speed *out, psg_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -13,17 +13,22 @@
 #include <strings.h>
 
 struct values {
-	bool json;
+	bool json, quick;
 };
 
 static const cli_option options[] = {
+	{ .name = "quick",
+	  .help = "do not test the kernels nor measure: that takes about a second, and some more "
+		  "where the driver has to compile them first",
+	  .field = offsetof(struct values, quick) },
 	{ .name = "json", .help = "print JSON", .field = offsetof(struct values, json) },
 };
 
 static const cli_usage usage = {
 	.command = "doctor",
 	.operands = "",
-	.about = "Tells which GPUs there are, whether they can be used and, if not, what to do.",
+	.about = "Tells which GPUs there are, whether they can be used and, if not, what to do;\n"
+		 "tests each kernel and measures how fast they are.",
 	.options = options,
 	.n_options = sizeof(options) / sizeof(options[0]),
 	.notes =
@@ -31,8 +36,8 @@ static const cli_usage usage = {
 		"2 there is a GPU that should work and does not.",
 };
 
-/* Tells all of a card, and whether it starts. */
-static void examine_gpu(int32_t index, cli_doctor_gpu *gpu)
+/* Tells all of a card, whether it starts, and how it does. */
+static void examine_gpu(const cli_machine *machine, int32_t index, bool quick, cli_doctor_gpu *gpu)
 {
 	psg_device *device;
 	char name[24];
@@ -46,20 +51,22 @@ static void examine_gpu(int32_t index, cli_doctor_gpu *gpu)
 		return;
 	gpu->open_ms = (double)(psg_now_ns() - begin) / 1e6;
 	gpu->info.ptx = psg_device_info_get(device)->gpu.ptx;
+	if (!quick)
+		cli_doctor_test(machine, device, gpu);
 	psg_device_close(device);
 }
 
-static void examine_gpus(cli_report *report)
+static void examine_gpus(cli_report *report, bool quick)
 {
 	if (psg_device_count(&report->count, NULL) != PSG_OK)
 		report->count = 0;
 	for (int32_t i = 0; i < report->count && i < CLI_DOCTOR_GPUS; i++) {
 		cli_doctor_gpu *gpu = &report->gpus[i];
 
-		examine_gpu(i, gpu);
+		examine_gpu(&report->machine, i, quick, gpu);
 		gpu->info.index = i;
 		report->n_gpus++;
-		report->n_usable += gpu->error.code == PSG_OK;
+		report->n_usable += cli_doctor_usable(gpu);
 	}
 }
 
@@ -74,7 +81,7 @@ static void examine_cpu(cli_report *report)
 	psg_device_close(device);
 }
 
-static void examine(cli_report *report)
+static void examine(cli_report *report, bool quick)
 {
 	const char *wish = getenv("PAGESIFT_GPU");
 
@@ -82,14 +89,14 @@ static void examine(cli_report *report)
 	report->visible = getenv("CUDA_VISIBLE_DEVICES");
 	cli_machine_look(&report->machine);
 	(void)psg_gpu_driver_get(&report->driver, &report->driver_error);
-	examine_gpus(report);
+	examine_gpus(report, quick);
 	examine_cpu(report);
 	cli_report_judge(report);
 }
 
 cli_exit cli_doctor(int argc, char **argv)
 {
-	struct values values = { .json = false };
+	struct values values = { .json = false, .quick = false };
 	cli_exit result;
 	cli_report *report;
 	int n;
@@ -105,7 +112,7 @@ cli_exit cli_doctor(int argc, char **argv)
 		cli_error("no memory for a report");
 		return CLI_FAILED;
 	}
-	examine(report);
+	examine(report, values.quick);
 	result = values.json ? cli_report_print_json(report) : cli_report_print(report);
 	if (result == CLI_OK)
 		result = (cli_exit)report->verdict;

@@ -39,21 +39,85 @@ static json_t *driver_object(const cli_report *report)
 			 error_or_null(&report->driver_error));
 }
 
+static json_t *module_array(const cli_doctor_gpu *gpu)
+{
+	json_t *array = json_array();
+	int failed = 0;
+
+	for (size_t i = 0; i < gpu->n_modules; i++) {
+		const psg_gpu_module *module = &gpu->modules[i];
+
+		failed |= json_array_append_new(
+			array, json_pack("{s:s,s:o,s:o}", "name", module->name, "ptx",
+					 json_sprintf("sm_%d", module->ptx), "load_ms",
+					 cli_json_number((double)module->load_ns / 1e6, 1000)));
+	}
+	if (failed == 0)
+		return array;
+	json_decref(array);
+	return NULL;
+}
+
+static json_t *code_object(const cli_doctor_gpu *gpu)
+{
+	static const char *const origins[] = {
+		[CLI_CODE_CACHED] = "cached",
+		[CLI_CODE_KEPT] = "compiled and kept",
+		[CLI_CODE_COMPILED] = "compiled",
+	};
+	const psg_gpu_module *slowest;
+
+	if (gpu->origin == CLI_CODE_UNKNOWN)
+		return json_null();
+	return json_pack("{s:s,s:o,s:o}", "origin", origins[gpu->origin], "load_ms",
+			 cli_json_number((double)cli_doctor_load_ns(gpu, &slowest) / 1e6, 1000),
+			 "modules", module_array(gpu));
+}
+
+static json_t *check_object(const cli_doctor_gpu *gpu)
+{
+	const psg_gpu_check *check = &gpu->check;
+
+	if (!gpu->tested)
+		return json_null();
+	return json_pack("{s:i,s:i,s:i,s:i,s:o,s:o,s:o,s:o}", "cases", (int)check->cases, "wrong",
+			 (int)check->wrong, "kernels", (int)check->kernels, "launched",
+			 (int)check->launched, "ms", cli_json_number((double)check->ns / 1e6, 1000),
+			 "wrong_kernels", text_or_null(check->wrong_kernels), "message",
+			 text_or_null(check->message), "error", error_or_null(&gpu->check_error));
+}
+
+static json_t *speed_object(const cli_doctor_gpu *gpu)
+{
+	const psg_gpu_speed *speed = &gpu->speed;
+
+	if (!gpu->tested || gpu->check_error.code != PSG_OK || gpu->speed_error.code != PSG_OK)
+		return json_null();
+	return json_pack("{s:I,s:o,s:I,s:o,s:o,s:o}", "product_side",
+			 (json_int_t)speed->product_side, "product_gflops",
+			 cli_json_number(2 * speed->product_macs / 1e9, 1000), "copy_bytes",
+			 (json_int_t)speed->copy_bytes, "copy_in_gbps",
+			 cli_json_number(speed->copy_in / 1e9, 1000), "copy_out_gbps",
+			 cli_json_number(speed->copy_out / 1e9, 1000), "launch_us",
+			 cli_json_number(speed->launch_ns / 1e3, 1000));
+}
+
 static json_t *gpu_object(const cli_doctor_gpu *gpu)
 {
 	const psg_gpu_info *info = &gpu->info;
-	bool usable = gpu->error.code == PSG_OK;
+	bool starts = gpu->error.code == PSG_OK;
 
-	return json_pack("{s:i,s:o,s:o,s:o,s:o,s:i,s:I,s:I,s:o,s:b,s:o,s:o}", "index",
+	return json_pack("{s:i,s:o,s:o,s:o,s:o,s:i,s:I,s:I,s:o,s:b,s:o,s:o,s:o,s:o,s:o}", "index",
 			 (int)info->index, "name", text_or_null(info->name), "uuid",
 			 text_or_null(info->uuid), "pci", text_or_null(info->pci), "capability",
 			 version(info->capability / 10, info->capability % 10), "multiprocessors",
 			 (int)info->multiprocessors, "total_bytes", (json_int_t)info->total_bytes,
 			 "free_bytes", (json_int_t)info->free_bytes, "ptx",
 			 info->ptx > 0 ? json_sprintf("sm_%d", info->ptx) : json_null(), "usable",
-			 usable, "start_ms",
-			 usable ? cli_json_number(gpu->open_ms, 1000) : json_null(), "error",
-			 error_or_null(&gpu->error));
+			 (int)cli_doctor_usable(gpu), "start_ms",
+			 starts ? cli_json_number(gpu->open_ms, 1000) : json_null(), "error",
+			 error_or_null(&gpu->error), "code", code_object(gpu), "check",
+			 check_object(gpu), "speed", speed_object(gpu));
 }
 
 static json_t *gpus(const cli_report *report)

@@ -236,12 +236,39 @@ static void judge_gpu(cli_report *report, const cli_doctor_gpu *gpu)
 	}
 }
 
+static void judge_test(cli_report *report, const cli_doctor_gpu *gpu)
+{
+	const psg_gpu_check *check = &gpu->check;
+	cli_finding *finding = NULL;
+
+	if (gpu->error.code != PSG_OK || !gpu->tested)
+		return;
+	if (gpu->check_error.code != PSG_OK)
+		finding = find(report, CLI_PROBLEM, "cuda:%d: %s", gpu->info.index,
+			       gpu->check_error.message);
+	else if (check->wrong > 0)
+		finding = find(report, CLI_PROBLEM,
+			       "cuda:%d computes wrongly with %s, in %d of %d cases: %s",
+			       gpu->info.index, check->wrong_kernels, check->wrong, check->cases,
+			       check->message);
+	else if (gpu->speed_error.code != PSG_OK)
+		finding = find(report, CLI_WARNING, "cuda:%d could not be measured: %s",
+			       gpu->info.index, gpu->speed_error.message);
+	if (finding == NULL)
+		return;
+	if (gpu->check_error.code == PSG_OOM || gpu->speed_error.code == PSG_OOM)
+		advise(finding, "stop what else uses the card: nvidia-smi lists it");
+	else
+		advise(finding, "use the CPU until then (PAGESIFT_GPU=off), try another driver and "
+				"PAGESIFT_PTX=sm_61, and report what doctor --json prints");
+}
+
 static void judge_cache(cli_report *report)
 {
 	const cli_machine *machine = &report->machine;
 	cli_finding *finding;
 
-	if (report->n_usable == 0 || machine->cache_works)
+	if (!cli_doctor_any_starts(report) || machine->cache_works)
 		return;
 	if (machine->cache[0] == '\0')
 		finding = find(report, CLI_WARNING,
@@ -284,6 +311,8 @@ void cli_report_judge(cli_report *report)
 	judge_nvml(report);
 	for (int i = 0; i < report->n_gpus; i++)
 		judge_gpu(report, &report->gpus[i]);
+	for (int i = 0; i < report->n_gpus; i++)
+		judge_test(report, &report->gpus[i]);
 	judge_cache(report);
 	if (report->n_usable > 0)
 		report->verdict = CLI_GPU_USABLE;

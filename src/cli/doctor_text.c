@@ -37,6 +37,80 @@ static void print_driver(const cli_report *report)
 	print_line("driver", text);
 }
 
+static void print_code(const cli_doctor_gpu *gpu)
+{
+	static const char *const origins[] = {
+		[CLI_CODE_CACHED] = "all from the cache",
+		[CLI_CODE_KEPT] = "compiled now, and kept in the cache",
+		[CLI_CODE_COMPILED] = "compiled now, and not kept",
+	};
+	const psg_gpu_module *slowest;
+	double ms = (double)cli_doctor_load_ns(gpu, &slowest) / 1e6;
+	char text[200];
+
+	if (gpu->origin == CLI_CODE_UNKNOWN)
+		return;
+	(void)snprintf(text, sizeof(text),
+		       "%zu modules of kernels loaded in %.0f ms, of which %s took %.0f; %s",
+		       gpu->n_modules, ms, slowest->name, (double)slowest->load_ns / 1e6,
+		       origins[gpu->origin]);
+	print_line("code", text);
+}
+
+static void print_check(const cli_doctor_gpu *gpu)
+{
+	const psg_gpu_check *check = &gpu->check;
+	char text[200];
+
+	if (gpu->check_error.code != PSG_OK)
+		(void)snprintf(text, sizeof(text), "the self-test failed in case %d", check->cases);
+	else if (check->wrong > 0)
+		(void)snprintf(text, sizeof(text), "%d of %d cases wrong", check->wrong,
+			       check->cases);
+	else
+		(void)snprintf(text, sizeof(text), "%d cases right in %.1f s, %d of %d kernels run",
+			       check->cases, (double)check->ns / 1e9, check->launched,
+			       check->kernels);
+	print_line("kernels", text);
+}
+
+/* "40.1 TFLOP/s" */
+static const char *rate(double value, const char *unit, char *out, size_t size)
+{
+	static const char *const prefixes[] = { "k", "M", "G", "T", "P" };
+	size_t i = 0;
+
+	for (value /= 1e3; value >= 1e3 && i < 4; i++)
+		value /= 1e3;
+	(void)snprintf(out, size, "%.*f %s%s",
+		       value < 10    ? 2
+		       : value < 100 ? 1
+				     : 0,
+		       value, prefixes[i], unit);
+	return out;
+}
+
+static void print_speed(const cli_doctor_gpu *gpu)
+{
+	const psg_gpu_speed *speed = &gpu->speed;
+	int side = (int)speed->product_side;
+	char text[160], a[40], b[40];
+
+	if (gpu->check_error.code != PSG_OK || gpu->speed_error.code != PSG_OK)
+		return;
+	(void)snprintf(text, sizeof(text), "%s, %dx%d times %dx%d floats on the card",
+		       rate(2 * speed->product_macs, "FLOP/s", a, sizeof(a)), side, side, side,
+		       side);
+	print_line("product", text);
+	(void)snprintf(text, sizeof(text), "%s to the card, %s back, in copies of %d MiB",
+		       rate(speed->copy_in, "B/s", a, sizeof(a)),
+		       rate(speed->copy_out, "B/s", b, sizeof(b)), (int)(speed->copy_bytes >> 20));
+	print_line("copy", text);
+	(void)snprintf(text, sizeof(text), "%.1f us until a kernel is known to have run",
+		       speed->launch_ns / 1e3);
+	print_line("launch", text);
+}
+
 static void print_gpu(const cli_doctor_gpu *gpu)
 {
 	const psg_gpu_info *info = &gpu->info;
@@ -54,11 +128,15 @@ static void print_gpu(const cli_doctor_gpu *gpu)
 		       info->multiprocessors, (double)info->free_bytes / (1 << 30),
 		       (double)info->total_bytes / (1 << 30), info->pci, info->uuid);
 	print_line(about, text);
-	if (gpu->error.code == PSG_OK) {
-		(void)snprintf(text, sizeof(text),
-			       "usable, with code for sm_%d; started in %.0f ms", info->ptx,
-			       gpu->open_ms);
-		print_line("", text);
+	if (gpu->error.code != PSG_OK)
+		return;
+	(void)snprintf(text, sizeof(text), "%s, with code for sm_%d; started in %.0f ms",
+		       cli_doctor_usable(gpu) ? "usable" : "not usable", info->ptx, gpu->open_ms);
+	print_line("", text);
+	if (gpu->tested) {
+		print_code(gpu);
+		print_check(gpu);
+		print_speed(gpu);
 	}
 }
 
@@ -87,6 +165,8 @@ cli_exit cli_report_print(const cli_report *report)
 	print_line("cpu", report->cpu);
 	for (int i = 0; i < report->n_findings; i++)
 		print_finding(&report->findings[i]);
-	print_line("result", verdicts[report->verdict]);
+	print_line("result", report->verdict == CLI_GPU_BROKEN && cli_doctor_any_starts(report)
+				     ? "a GPU starts and does not work as it should"
+				     : verdicts[report->verdict]);
 	return cli_finish_output(CLI_OK);
 }

@@ -2,7 +2,8 @@
 bin_PROGRAMS += pagesift-gpu
 pagesift_gpu_SOURCES = src/cli/bench.c src/cli/bench.h src/cli/bench_cpu.c src/cli/bench_pages.c \
 	src/cli/bench_print.c src/cli/cli.h src/cli/doctor.c src/cli/doctor.h \
-	src/cli/doctor_json.c src/cli/doctor_judge.c src/cli/doctor_machine.c src/cli/doctor_text.c \
+	src/cli/doctor_cache.c src/cli/doctor_json.c src/cli/doctor_judge.c \
+	src/cli/doctor_machine.c src/cli/doctor_test.c src/cli/doctor_text.c \
 	src/cli/events.c src/cli/events.h src/cli/file.c \
 	src/cli/file.h src/cli/json.c src/cli/json.h src/cli/main.c src/cli/message.c \
 	src/cli/model.c src/cli/model.h src/cli/model_json.c src/cli/model_text.c src/cli/nearest.c \

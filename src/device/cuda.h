@@ -43,6 +43,10 @@ typedef struct psgi_launch {
  */
 psg_status psgi_gpu_launch(psg_device *device, const psgi_launch *launch, psg_error *error);
 
+/* Its name in kernels/list.h, and how often it was launched on this device. */
+const char *psgi_gpu_kernel_name(psgi_gpu_kernel kernel);
+uint64_t psgi_gpu_launches(const psg_device *device, psgi_gpu_kernel kernel);
+
 /* Loads the family of `kernel` now, so that a first launch need not. */
 psg_status psgi_gpu_load(psg_device *device, psgi_gpu_kernel kernel, psg_error *error);
 

@@ -33,6 +33,7 @@ typedef struct psgi_lane {
 typedef struct psgi_function {
 	CUfunction function; /* NULL: not asked for yet */
 	uint32_t shared_most;
+	uint64_t launches;
 } psgi_function;
 
 typedef struct psgi_gpu {
@@ -52,6 +53,7 @@ typedef struct psgi_gpu {
 		done; /* work on the compute stream: so much queued, this much known done */
 	psgi_gpu_pool pool;
 	CUmodule modules[PSGI_FAMILIES];
+	psg_gpu_module loaded[PSGI_FAMILIES]; /* what is told of them, in the order of loading */
 	psgi_function functions[PSGI_GPU_KERNELS];
 	uint64_t launches, copies, families;
 	int64_t load_ns;

@@ -7,6 +7,7 @@
 #include "base/base.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #define JIT_LOG_SIZE 4096 /* chosen: more than a message takes */
@@ -64,6 +65,16 @@ static psg_status load_failed(psgi_gpu *gpu, psgi_gpu_family family, CUresult re
 			 psgi_family_name(family), gpu->ptx, log[0] != '\0' ? ": " : "", log);
 }
 
+static void note_loaded(psgi_gpu *gpu, psgi_gpu_family family, int64_t ns)
+{
+	psg_gpu_module *module = &gpu->loaded[gpu->families++];
+
+	(void)snprintf(module->name, sizeof(module->name), "%s", psgi_family_name(family));
+	module->ptx = gpu->ptx;
+	module->load_ns = ns;
+	gpu->load_ns += ns;
+}
+
 psg_status psgi_gpu_load_family(psgi_gpu *gpu, psgi_gpu_family family, psg_error *error)
 {
 	int64_t begin = psg_now_ns(), ns;
@@ -89,14 +100,34 @@ psg_status psgi_gpu_load_family(psgi_gpu *gpu, psgi_gpu_family family, psg_error
 		gpu->ptx = lower;
 	}
 	ns = psg_now_ns() - begin;
-	gpu->families++;
-	gpu->load_ns += ns;
+	note_loaded(gpu, family, ns);
 	psgi_log(PSG_LOG_INFO, "%s: loaded '%s' for sm_%d in %.1f ms", gpu->device.info.name,
 		 psgi_family_name(family), gpu->ptx, (double)ns / 1e6);
 	return PSG_OK;
 }
 
+size_t psg_gpu_modules(const psg_device *device, psg_gpu_module *out, size_t room)
+{
+	const psgi_gpu *gpu = (const psgi_gpu *)device;
+
+	if (device->info.kind != PSG_DEVICE_CUDA)
+		return 0;
+	for (size_t i = 0; i < gpu->families && i < room; i++)
+		out[i] = gpu->loaded[i];
+	return (size_t)gpu->families;
+}
+
 /* --- kernels --- */
+
+const char *psgi_gpu_kernel_name(psgi_gpu_kernel kernel)
+{
+	return kernels[kernel].name;
+}
+
+uint64_t psgi_gpu_launches(const psg_device *device, psgi_gpu_kernel kernel)
+{
+	return ((const psgi_gpu *)device)->functions[kernel].launches;
+}
 
 static psg_status find_function(psgi_gpu *gpu, psgi_gpu_kernel kernel, psgi_function **out,
 				psg_error *error)
@@ -219,6 +250,7 @@ static psg_status launch_now(psgi_gpu *gpu, const psgi_launch *launch, psg_error
 	if (result != CUDA_SUCCESS)
 		return launch_failed(gpu, launch, result, "cuLaunchKernel", error);
 	gpu->launches++;
+	function->launches++;
 	return PSG_OK;
 }
 

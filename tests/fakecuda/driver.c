@@ -60,6 +60,8 @@ void fake_configure(void)
 	config->cuda = (int)number("FAKECUDA_CUDA", 12040);
 	config->refuse = getenv("FAKECUDA_REFUSE");
 	config->jit = getenv("FAKECUDA_JIT");
+	config->skip = getenv("FAKECUDA_SKIP");
+	config->compile_ms = number("FAKECUDA_COMPILE_MS", 0);
 	config->launch_us = number("FAKECUDA_LAUNCH_US", 0);
 	arithmetic = getenv("FAKECUDA_ARITHMETIC");
 	config->arithmetic = arithmetic == NULL || strcmp(arithmetic, "off") != 0;

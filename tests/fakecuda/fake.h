@@ -27,8 +27,8 @@ typedef struct fake_config {
 	size_t memory;
 	int major, minor;
 	int cuda;
-	const char *refuse, *jit;
-	long launch_us;
+	const char *refuse, *jit, *skip;
+	long launch_us, compile_ms;
 	bool arithmetic;
 } fake_config;
 

@@ -12,11 +12,16 @@
  *   FAKECUDA_NVML=CODE         what nvmlInit_v2 answers (0)
  *   FAKECUDA_FREE=MIB          free memory that NVML tells of (all)
  *   FAKECUDA_FAIL=RULES        F:N:CODE,...: the N-th call of F answers CODE, N+ each from then on.
- * F is a symbol, or * for all calls together, or run for a kernel that runs: the context is lost
- * then.  Codes that lose a context do so from a call too FAKECUDA_REFUSE=sm_NN      PTX for this
- * target is refused FAKECUDA_JIT=TEXT          no PTX compiles, and this is in the log
+ *                              F is a symbol, or * for all calls together, or run for a kernel
+ *                              that runs: the context is lost then.  Codes that lose a context
+ *                              do so from a call too
+ *   FAKECUDA_REFUSE=sm_NN      PTX for this target is refused
+ *   FAKECUDA_JIT=TEXT          no PTX compiles, and this is in the log
+ *   FAKECUDA_COMPILE_MS=N      a module takes so long, unless CUDA_CACHE_PATH has it; it is put
+ *                              there
  *   FAKECUDA_LAUNCH_US=N       each kernel takes so long
  *   FAKECUDA_ARITHMETIC=off    kernels do nothing
+ *   FAKECUDA_SKIP=NAME         this kernel does nothing
  *   FAKECUDA_REPORT=FILE       at exit the counts are written there
  * CUDA_VISIBLE_DEVICES hides cards as it does for the real one.
  *

@@ -77,7 +77,10 @@ static void run_kernel(fake_device *device, const fake_work *work)
 		(void)nanosleep(&time, NULL);
 	if (code != CUDA_SUCCESS)
 		device->sticky = code;
-	else if (fake_configured.arithmetic && fakecuda_find(work->kernel, &bytes))
+	else if (fake_configured.arithmetic &&
+		 (fake_configured.skip == NULL ||
+		  strcmp(fake_configured.skip, work->kernel) != 0) &&
+		 fakecuda_find(work->kernel, &bytes))
 		fakecuda_run(work->kernel, work->grid, work->block, work->shared_bytes,
 			     work->owned); /* kernels that only a test's PTX has do nothing */
 }
