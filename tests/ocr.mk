@@ -56,7 +56,7 @@ fuzz-image:
 if HAVE_CHECK
 TINY_MODELS = tests/tiny_models.c tests/tiny_models.h tests/onnx_text.c tests/onnx_text.h
 ENGINE_TESTS = tests/test_engine tests/test_engine_ends tests/test_engine_stress tests/test_engine_steps \
-	tests/test_nomem
+	tests/test_nomem tests/test_gpu_pages
 check_PROGRAMS += $(ENGINE_TESTS)
 TESTS += $(ENGINE_TESTS)
 tests_test_engine_SOURCES = tests/test_engine.c tests/engine_util.h tests/models.h tests/page_font.c \
@@ -76,6 +76,10 @@ tests_test_engine_steps_SOURCES = tests/test_engine_steps.c tests/engine_util.h 
 tests_test_engine_steps_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_engine_steps_LDFLAGS = -Wl,--wrap=psg_submit_model
 tests_test_engine_steps_LDADD = $(TEST_OCR) $(TEST_LIBS)
+tests_test_gpu_pages_SOURCES = tests/test_gpu_pages.c tests/engine_util.h tests/models.h \
+	tests/page_font.h tests/page_font.c tests/fakecuda_util.c tests/fakecuda_util.h $(TINY_MODELS)
+tests_test_gpu_pages_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_gpu_pages_LDADD = $(TEST_OCR) $(TEST_LIBS)
 tests_test_nomem_SOURCES = tests/test_nomem.c tests/nomem.h tests/engine_util.h tests/models.h \
 	tests/page_font.c tests/page_font.h $(TINY_MODELS)
 tests_test_nomem_CPPFLAGS = $(TEST_CPPFLAGS)

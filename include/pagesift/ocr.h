@@ -30,6 +30,10 @@ typedef struct psg_ocr_options {
 	size_t max_pages;     /* pages in flight before FULL; 0 means 64 */
 	int64_t max_pixels;   /* of a page; 0 means 178956970 (2^29 / 3: 512 MB as RGB) */
 	int32_t host_threads; /* for decoding and geometry; 0: as many as the workers' cores */
+	/* What a GPU fails to do has failed: its page ends with the GPU's error.  Without this the
+	 * job goes on to another of the workers and then to the CPU, and when no GPU is left, all
+	 * do; the engine opens CPU workers of its own for it. */
+	bool no_fallback;
 } psg_ocr_options;
 
 /* What an engine reads from the folder of models. */
@@ -85,12 +89,22 @@ typedef struct psg_page_times {
 typedef struct psg_page {
 	int32_t width, height; /* pixels, after the orientation tag */
 	int32_t index, count;  /* page of a multi-page file, from 0 */
-	const char *device;    /* "cpu" */
-	const char *fallback;  /* why it is not a GPU when one was asked for; "" otherwise */
+	const char *device;    /* that its lines were found on: "cpu", "cuda:0" */
+	const char *fallback;  /* why the CPU did all or, with a stage before it, some of it though
+				* a GPU was asked for; "" otherwise */
 	size_t n_lines;
 	const psg_line *lines; /* in reading order */
 	psg_page_times times;
 } psg_page;
+
+/* Counters since the engine was opened; a snapshot without locks. */
+typedef struct psg_ocr_stats {
+	uint64_t pages, failed; /* that were read; that ended otherwise */
+	uint64_t fallbacks;  /* of those read: the CPU did some or all, because a GPU had failed */
+	uint64_t moved_jobs; /* that failed on a GPU and went on to another worker */
+} psg_ocr_stats;
+
+PSG_API void psg_ocr_stats_get(const psg_ocr *ocr, psg_ocr_stats *stats);
 
 /*
  * Submits one page of an image file held in memory: PNG, JPEG, TIFF (`page`

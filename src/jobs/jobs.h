@@ -68,4 +68,7 @@ void *psgi_promise_result(const psg_future *future, void (*free_result)(void *re
 /* Jobs accepted by the worker and not yet ended: the measure of "least waiting". */
 uint64_t psgi_worker_load(const psg_worker *worker);
 
+/* Was it told to take no more jobs? */
+bool psgi_worker_refuses(const psg_worker *worker);
+
 #endif

@@ -264,6 +264,11 @@ uint64_t psgi_worker_load(const psg_worker *worker)
 	return sum.stats.queued;
 }
 
+bool psgi_worker_refuses(const psg_worker *worker)
+{
+	return atomic_load_explicit(&worker->refusing, memory_order_relaxed);
+}
+
 static uint64_t outcome_of(const _Atomic uint64_t *outcome, psgi_outcome which)
 {
 	return atomic_load_explicit(&outcome[which], memory_order_relaxed);

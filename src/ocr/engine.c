@@ -70,7 +70,8 @@ static void admit_waiting(psg_ocr *ocr)
 {
 	psgi_page *page;
 
-	while (ocr->n_running < ocr->max_running && (page = list_pop(&ocr->waiting)) != NULL) {
+	while (ocr->n_running < running_pages(psgi_crew_width(&ocr->crew)) &&
+	       (page = list_pop(&ocr->waiting)) != NULL) {
 		page->running = true;
 		ocr->n_running++;
 		psgi_page_wake(page, PSGI_WAKE);
@@ -285,8 +286,8 @@ static int32_t host_threads(const psg_ocr *ocr, int32_t wanted)
 {
 	int64_t cores = wanted;
 
-	for (size_t i = 0; wanted == 0 && i < ocr->n_workers; i++)
-		cores += psg_worker_device(ocr->workers[i])->threads;
+	for (size_t i = 0; wanted == 0 && i < ocr->crew.n_given; i++)
+		cores += psg_worker_device(ocr->crew.given[i])->threads;
 	return cores < 1 ? 1 : cores > MOST_HOST_THREADS ? MOST_HOST_THREADS : (int32_t)cores;
 }
 
@@ -307,25 +308,23 @@ static psg_status create(psg_worker *const *workers, size_t n, const psg_ocr_opt
 	psg_status status;
 
 	*out = NULL;
-	if (ocr != NULL)
-		ocr->workers = calloc(n, sizeof(psg_worker *));
-	if (ocr == NULL || ocr->workers == NULL) {
+	if (ocr == NULL)
+		return psgi_fail(error, PSG_NOMEM, "no memory for an engine");
+	status = psgi_crew_init(&ocr->crew, workers, n, options->no_fallback, error);
+	if (status != PSG_OK) {
 		free(ocr);
-		return psgi_fail(error, PSG_NOMEM, "no memory for an engine of %zu workers", n);
+		return status;
 	}
-	memcpy(ocr->workers, workers, n * sizeof(psg_worker *));
-	ocr->n_workers = n;
 	ocr->box_options =
 		(psgi_box_options){ options->box_threshold, options->box_score, options->unclip };
 	ocr->limit_side = options->limit_side;
 	ocr->max_pixels = options->max_pixels;
 	ocr->max_pages = options->max_pages > 0 ? options->max_pages : DEFAULT_PAGES;
-	ocr->max_running = running_pages(n);
 	ocr->expiry.run = expire;
 	ocr->generation = psgi_fork_generation();
 	status = init_lock(ocr, error);
 	if (status != PSG_OK) {
-		free(ocr->workers);
+		psgi_crew_free(&ocr->crew);
 		free(ocr);
 		return status;
 	}
@@ -336,10 +335,10 @@ static psg_status create(psg_worker *const *workers, size_t n, const psg_ocr_opt
 static void destroy(psg_ocr *ocr)
 {
 	psgi_pool_close(ocr->pool);
+	psgi_crew_free(&ocr->crew);
 	psgi_models_free(&ocr->models);
 	(void)pthread_cond_destroy(&ocr->none);
 	(void)pthread_mutex_destroy(&ocr->lock);
-	free(ocr->workers);
 	free(ocr);
 }
 
@@ -388,4 +387,15 @@ void psg_ocr_close(psg_ocr *ocr)
 	(void)pthread_mutex_unlock(&ocr->lock);
 	/* Joins the threads, whose last pages may still be completing their futures. */
 	destroy(ocr);
+}
+
+/* --- counters --- */
+
+void psg_ocr_stats_get(const psg_ocr *ocr, psg_ocr_stats *stats)
+{
+	/* The first is counted last: no page has a fallback that was not read. */
+	stats->pages = atomic_load_explicit(&ocr->read, memory_order_acquire);
+	stats->failed = atomic_load_explicit(&ocr->failed, memory_order_relaxed);
+	stats->fallbacks = atomic_load_explicit(&ocr->fallbacks, memory_order_relaxed);
+	stats->moved_jobs = atomic_load_explicit(&ocr->moved, memory_order_relaxed);
 }

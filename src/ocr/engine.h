@@ -2,7 +2,7 @@
 /*
  * The engine: models, workers, the host pool, and the pages in flight.
  *
- * What is above `closing` is constant while the engine is open.  The lists are
+ * What is above `closing` is constant while the engine is open, but for the crew.  The lists are
  * under `lock`, which is only held for a few steps: never over a page's work,
  * a submission or a callback to the user.
  */
@@ -11,6 +11,7 @@
 
 #include "jobs/jobs.h"
 #include "ocr/boxes.h"
+#include "ocr/crew.h"
 #include "ocr/text.h"
 
 #include <pthread.h>
@@ -32,21 +33,21 @@ psg_status psgi_models_load(const char *dir, bool no_direction, psgi_models *out
 void psgi_models_free(psgi_models *models);
 
 struct psg_ocr {
-	psgi_task expiry;     /* first: the pool knows the engine by it */
-	psg_worker **workers; /* owned array of borrowed workers */
-	size_t n_workers;
+	psgi_task expiry; /* first: the pool knows the engine by it */
+	psgi_crew crew;
 	psgi_models models;
 	psgi_pool *pool;
 	psgi_box_options box_options;
 	int32_t limit_side;
 	int64_t max_pixels;
 	size_t max_pages;
-	size_t max_running;  /* pages that hold an image or crops at a time */
 	uint32_t generation; /* psgi_fork_generation at opening */
 
 	atomic_bool closing;
 	_Atomic uint64_t jobs_started, jobs_ended; /* of all pages */
 	_Atomic uint64_t n_parked;                 /* pages in `parked`, or about to be */
+	_Atomic uint64_t read, failed, fallbacks;  /* pages, as psg_ocr_stats says */
+	_Atomic uint64_t moved;                    /* jobs that went on to another worker */
 
 	pthread_mutex_t lock;
 	pthread_cond_t none; /* n_pages became 0 */

@@ -15,5 +15,5 @@ libpsgocr_la_SOURCES += src/ocr/bmp.c src/ocr/boxes.c src/ocr/boxes.h src/ocr/co
 	src/ocr/strbuf.c src/ocr/strbuf.h src/ocr/tiff.c src/ocr/utf8.c
 
 # engine and pages
-libpsgocr_la_SOURCES += src/ocr/engine.c src/ocr/engine.h src/ocr/models.c src/ocr/page.c src/ocr/page.h \
+libpsgocr_la_SOURCES += src/ocr/crew.c src/ocr/crew.h src/ocr/engine.c src/ocr/engine.h src/ocr/models.c src/ocr/page.c src/ocr/page.h src/ocr/page_jobs.c \
 	src/ocr/result.c src/ocr/stages.c

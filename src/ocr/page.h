@@ -16,6 +16,10 @@
 
 #include "ocr/engine.h"
 
+/* Jobs that a page may have at a worker: one that runs and one that is next (chosen: more would
+ * only keep other pages' jobs waiting). */
+#define PSGI_JOBS_AT_A_WORKER 2
+
 /* The high half of `wakes` counts ended jobs, so that counting is a job's last touch of its page.
  */
 #define PSGI_WAKE UINT64_C(1)
@@ -24,8 +28,12 @@
 /* Work for one job: samples first .. first + n - 1 of the stage. */
 typedef struct psgi_slot {
 	psgi_page *page;
-	psg_future *future; /* the runner's; NULL: the slot is free */
+	psg_future *future; /* the runner's; NULL: the slot is free, or waits to go on */
 	size_t first, n;
+	const psg_worker *worker; /* that has it or had it last */
+	psg_tensor *input;        /* kept where the job may go on to another worker */
+	unsigned failures;        /* of this work so far */
+	bool goes_on;             /* to another worker, as soon as one takes it */
 	/* the callback's, then, after `ended`, the runner's */
 	psg_tensor *out; /* owned reference */
 	psg_status status;
@@ -80,7 +88,9 @@ struct psgi_page {
 	bool *tried; /* workers, for one submission */
 	psgi_slot *slots;
 	size_t n_slots;
+	size_t n_going_on; /* slots */
 	const psg_worker *detected_by;
+	char fallback[PSG_ERROR_MESSAGE_SIZE]; /* why the CPU did some of it; "": it did not */
 
 	uint8_t *data; /* the file, until it is decoded */
 	size_t size;
@@ -103,6 +113,21 @@ psg_status psgi_page_create(psg_ocr *ocr, const void *data, size_t size, int32_t
 
 /* Any thread, as long as the page cannot end under it. */
 void psgi_page_wake(psgi_page *page, uint64_t wake);
+
+/* The first error is the page's; `error` holds its message, and may be changed. */
+void psgi_page_fail(psgi_page *page, const char *where, psg_error *error);
+
+/* The jobs of a stage, for the runner.  Takes what those that ended gave. */
+void psgi_jobs_harvest(psgi_page *page);
+
+/* Submits as many as the page may have, or parks the page, or fails it. */
+void psgi_jobs_submit(psgi_page *page);
+
+/* Asks those under way to end. */
+void psgi_jobs_cancel(psgi_page *page);
+
+/* None is under way: frees what was kept to send one on. */
+void psgi_jobs_free(psgi_page *page);
 
 /* What a stage does, always on the runner. */
 typedef struct psgi_stage {

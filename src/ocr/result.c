@@ -134,8 +134,9 @@ static psg_status build(psgi_page *page, const struct read_line *lines, size_t n
 			const size_t *order, psg_error *error)
 {
 	const psg_device_info *info = psg_worker_device(page->detected_by);
-	size_t bytes = sizeof(psg_page) + n * sizeof(psg_line) + strlen(info->name) +
-		       strlen(info->fallback) + 2;
+	const char *fallback = page->fallback[0] != '\0' ? page->fallback : info->fallback;
+	size_t bytes =
+		sizeof(psg_page) + n * sizeof(psg_line) + strlen(info->name) + strlen(fallback) + 2;
 	psg_line *made;
 	char *at;
 
@@ -147,7 +148,7 @@ static psg_status build(psgi_page *page, const struct read_line *lines, size_t n
 	made = (psg_line *)(void *)(page->result + 1);
 	at = (char *)(made + n);
 	page->result->device = put(&at, info->name);
-	page->result->fallback = put(&at, info->fallback);
+	page->result->fallback = put(&at, fallback);
 	page->result->n_lines = n;
 	page->result->lines = made;
 	for (size_t i = 0; i < n; i++) {

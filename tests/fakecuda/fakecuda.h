@@ -33,7 +33,7 @@
 
 #include <stdint.h>
 
-/* Alive now, but for the last four. */
+/* Alive now, but for the last five; faults are calls that a rule made fail. */
 #define FAKECUDA_COUNTS(X)                                                                         \
 	X(contexts)                                                                                \
 	X(modules)                                                                                 \
@@ -45,7 +45,8 @@
 	X(calls)                                                                                   \
 	X(allocs)                                                                                  \
 	X(launches)                                                                                \
-	X(compiled)
+	X(compiled)                                                                                \
+	X(faults)
 
 typedef struct fakecuda_counts {
 #define FAKECUDA_COUNT(name) int64_t name;

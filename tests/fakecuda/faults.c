@@ -93,6 +93,7 @@ CUresult fake_rule(const char *what)
 		if (rule->seen == rule->at || (rule->from_then_on && rule->seen > rule->at))
 			code = rule->code;
 	}
+	fake_counts.faults += code != CUDA_SUCCESS;
 	return code;
 }
 
