@@ -210,9 +210,44 @@ ends() {
 	right "as all programs, without a word" silent
 }
 
+# with_gpu ASSIGNMENT ARGUMENT...: on the tests' own driver.
+with_gpu() {
+	assignment=$1
+	shift
+	got=0
+	env "PAGESIFT_LIBCUDA=$PSG_BUILD/tests/fakecuda/.libs/libfakecuda.so" \
+		"PAGESIFT_LIBNVML=$PSG_BUILD/tests/fakecuda/.libs/libfakenvml.so" "$assignment" \
+		"$program" ocr "$@" >out 2>err </dev/null || got=$?
+}
+
+# A GPU that fails while it reads, and one that is there but cannot be used.
+gpu_fails() {
+	with_gpu FAKECUDA_FAIL=run:1:719 --device cuda one.pnm two.pnm
+	right "a lost GPU's pages are read: $got" [ "$got" -eq 0 ]
+	right "with their texts" printed "$(printf 'READ 42\n\nPAGE 2')"
+	right "and it is told once" [ "$(grep -c 'the GPU failed, and the CPU goes on: ' err)" -eq 1 ]
+	right "with the driver's reason" said "CUDA_ERROR_LAUNCH_FAILED (719"
+	with_gpu FAKECUDA_FAIL=run:1:719 --device cuda --no-fallback one.pnm two.pnm
+	right "--no-fallback gives them up: $got" [ "$got" -eq 1 ]
+	right "each with the reason" [ "$(grep -c 'CUDA_ERROR_LAUNCH_FAILED' err)" -eq 2 ]
+	with_gpu FAKECUDA_FAIL=cuDevicePrimaryCtxRetain:1+:46 one.pnm
+	right "auto reads without a usable GPU" printed "READ 42"
+	right "but says what is wrong with it" said "the GPU cannot be used, so the CPU reads: cuda:0: "
+	with_gpu PAGESIFT_GPU=off one.pnm
+	right "one that is switched off is not missed" silent
+	with_gpu CUDA_VISIBLE_DEVICES= one.pnm
+	right "nor one that is hidden" silent
+	[ -x "$PSG_BUILD/tests/json_pages" ] || return 0
+	with_gpu FAKECUDA_FAIL=run:1:719 --device cuda -f json -v one.pnm
+	right "JSON says who read" grep -q '"device":"cpu","fallback":"detection: .*CUDA_ERROR_LAUNCH_FAILED' out
+	right "JSON is as promised" judged
+	right "-v counts" said "of 1 pages the CPU read 1, all or in part"
+}
+
 prints 0 "READ 42" ocr one.pnm
 right "nothing else is said" silent
 if thorough; then
+	gpu_fails
 	names
 	strange_images
 	tiff

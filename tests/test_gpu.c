@@ -116,6 +116,7 @@ START_TEST(auto_tells_why)
 	ck_assert_int_eq(setenv(row->variable, row->value, 1), 0);
 	GOOD(psg_device_open("auto:1", &device, why));
 	ck_assert_int_eq(psg_device_info_get(device)->kind, PSG_DEVICE_CPU);
+	ck_assert_int_eq(psg_device_info_get(device)->fallback_code, row->status);
 	if (row->message != NULL)
 		ck_assert_str_eq(psg_device_info_get(device)->fallback, row->message);
 	else

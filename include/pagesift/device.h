@@ -42,7 +42,10 @@ typedef struct psg_device_info {
 	char detail[128];   /* "2 cores, oneDNN 2.6.3", or the card's name */
 	int32_t threads;    /* CPU cores that one operator may use */
 	char fallback[256]; /* why "auto" is not a GPU; empty otherwise */
-	psg_gpu_info gpu;   /* all zero for a CPU */
+	/* Its code.  NO_DEVICE, DISABLED: nobody expects one; else there is one that does not work.
+	 */
+	psg_status fallback_code;
+	psg_gpu_info gpu; /* all zero for a CPU */
 } psg_device_info;
 
 /*

@@ -17,7 +17,7 @@ typedef struct cli_ocr_values {
 	int format; /* a psg_format */
 	int64_t jobs;
 	double timeout; /* seconds; 0: none */
-	bool no_direction, verbose;
+	bool no_direction, no_fallback, verbose;
 	int64_t limit_side, max_pixels;
 	double box_threshold, box_score, unclip;
 	char **names;
@@ -49,6 +49,8 @@ typedef struct cli_ocr_output {
 	FILE *file;
 	bool begun, broken; /* the document was begun; writing failed */
 	bool many;          /* more than one page may come: drawings are numbered */
+	bool gpu;           /* it was opened: a page that is not its work is told, once */
+	bool told_fallback;
 	size_t n_done, n_failed;
 	size_t n_expected; /* pages, as far as is known: one for each file not yet read */
 	int64_t begin_ns;

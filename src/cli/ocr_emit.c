@@ -194,6 +194,15 @@ static void tell_times(const cli_ocr_item *item, const psg_page *page)
 	tell(cli_note, item, text);
 }
 
+/* The first page that the GPU which was opened did not read.  Others say so in JSON. */
+static void tell_fallback(cli_ocr_output *output, const psg_page *page)
+{
+	if (!output->gpu || output->told_fallback || page->fallback[0] == '\0')
+		return;
+	output->told_fallback = true;
+	cli_note("the GPU failed, and the CPU goes on: %s", page->fallback);
+}
+
 /* The page in the form that was asked for. */
 static psg_status emit_text(cli_ocr_output *output, const cli_ocr_item *item, const psg_page *page,
 			    psg_error *error)
@@ -204,6 +213,7 @@ static psg_status emit_text(cli_ocr_output *output, const cli_ocr_item *item, co
 
 	if (status != PSG_OK)
 		return status;
+	tell_fallback(output, page);
 	write_text(output, text);
 	if (output->values->verbose)
 		tell_times(item, page);

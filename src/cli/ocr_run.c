@@ -150,6 +150,7 @@ static psg_status open_ocr(struct run *run, psg_error *error)
 	psg_ocr_options options = {
 		.models_dir = v->models,
 		.no_direction = v->no_direction,
+		.no_fallback = v->no_fallback,
 		.limit_side = (int32_t)v->limit_side,
 		.box_threshold = (float)v->box_threshold,
 		.box_score = (float)v->box_score,
@@ -164,7 +165,15 @@ static psg_status open_ocr(struct run *run, psg_error *error)
 static void tell_device(const struct run *run)
 {
 	const psg_device_info *info = psg_worker_device(run->workers.at[0]);
+	bool broken = info->fallback_code != PSG_OK && info->fallback_code != PSG_NO_DEVICE &&
+		      info->fallback_code != PSG_DISABLED;
 
+	run->output->gpu = info->kind != PSG_DEVICE_CPU;
+	if (!run->values->verbose) {
+		if (broken)
+			cli_note("the GPU cannot be used, so the CPU reads: %s", info->fallback);
+		return;
+	}
 	cli_note("%zu worker%s on %s (%s)%s%s", run->workers.n,
 		 run->workers.n == 1 ? "" : "s, each", info->name, info->detail,
 		 info->fallback[0] != '\0' ? "; no GPU: " : "", info->fallback);
@@ -186,8 +195,7 @@ static bool open_engine(struct run *run)
 		if (error.code == PSG_INVALID)
 			run->stop = CLI_USAGE;
 	} else if (make_window(run, window_room(run->values, run->workers.n))) {
-		if (run->values->verbose)
-			tell_device(run);
+		tell_device(run);
 		if (cli_events_open(&error) == PSG_OK) {
 			if (open_ocr(run, &error) == PSG_OK)
 				run->stop = CLI_OK;
@@ -250,10 +258,23 @@ static void read_file(struct run *run, const char *name)
 	release_file(file);
 }
 
+static void tell_fallbacks(const struct run *run)
+{
+	psg_ocr_stats stats;
+
+	if (run->ocr == NULL || !run->values->verbose)
+		return;
+	psg_ocr_stats_get(run->ocr, &stats);
+	if (stats.fallbacks > 0)
+		cli_note("of %llu pages the CPU read %llu, all or in part",
+			 (unsigned long long)stats.pages, (unsigned long long)stats.fallbacks);
+}
+
 static void close_run(struct run *run)
 {
 	while (run->n > 0)
 		take_oldest(run);
+	tell_fallbacks(run);
 	psg_ocr_close(run->ocr);
 	cli_workers_close(&run->workers);
 	free(run->window);

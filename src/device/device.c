@@ -56,10 +56,12 @@ static psg_status open_auto(int32_t cores, psg_device **out, psg_error *error)
 	if (open_any_gpu(out, &reason) == PSG_OK)
 		return PSG_OK;
 	status = psgi_cpu_open(cores, false, out, error);
-	if (status == PSG_OK)
-		(void)snprintf((*out)->info.fallback, sizeof((*out)->info.fallback), "%.255s",
-			       reason.message);
-	return status;
+	if (status != PSG_OK)
+		return status;
+	(void)snprintf((*out)->info.fallback, sizeof((*out)->info.fallback), "%.255s",
+		       reason.message);
+	(*out)->info.fallback_code = reason.code;
+	return PSG_OK;
 }
 
 psg_status psg_device_open(const char *name, psg_device **out, psg_error *error)
