@@ -30,6 +30,8 @@ static void point(const char *variable, const char *library)
 
 void t_gpu_begin(void)
 {
+	/* What is not about the choice tests the GPU's side, and leaves no file behind. */
+	ck_assert_int_eq(setenv("PAGESIFT_OPERATORS", "gpu", 0), 0);
 	if (t_gpu_real())
 		return;
 	point("PAGESIFT_LIBCUDA", "libfakecuda.so");

@@ -12,7 +12,8 @@
 
 bool t_gpu_real(void);
 
-/* Makes the library use the fake driver, unless the tests are for the real one. */
+/* Makes the library use the fake driver, unless the tests are for the real one; operators go to the
+ * GPU, unless PAGESIFT_OPERATORS is set before. */
 void t_gpu_begin(void);
 
 /* Of the fake driver; all zero for the real one. */

@@ -12,7 +12,7 @@ fake=$PSG_BUILD/tests/fakecuda/.libs
 PAGESIFT_DOCTOR_ROOT=$work/root
 export PAGESIFT_DOCTOR_ROOT
 unset CUDA_VISIBLE_DEVICES PAGESIFT_GPU PAGESIFT_GPU_MEMORY PAGESIFT_PTX CUDA_CACHE_DISABLE
-unset CUDA_CACHE_PATH PAGESIFT_LIBCUDA PAGESIFT_LIBNVML
+unset CUDA_CACHE_PATH PAGESIFT_LIBCUDA PAGESIFT_LIBNVML PAGESIFT_OPERATORS XDG_CACHE_HOME
 HOME=$work
 export HOME
 
@@ -175,7 +175,9 @@ also "product "
 also "floats on the card copy "
 also "/s to the card, "
 also "in copies of 64 MiB launch "
-also "us until a kernel is known to have run"
+also "us until a kernel is known to have run operators alone: products "
+right "the rates are kept" [ -f "$work"/.cache/pagesift/rates-GPU-fafafafa-* ]
+with 0 "operators alone: where PAGESIFT_OPERATORS says" PAGESIFT_OPERATORS=gpu
 with 2 "problem cuda:0 computes wrongly with softmax, in 2 of" FAKECUDA_SKIP=softmax
 also "cases: softmax of [2,5,131]: element 0 of 1310 is"
 also "kernels 2 of"
@@ -186,6 +188,7 @@ with 2 "problem cuda:0: self-test of 'matmul': cuda:0: cuModuleLoadDataEx: CUDA_
 also "kernels the self-test failed in case 1"
 with 2 "problem cuda:0: out of GPU memory: " FAKECUDA_FAIL=cuMemAlloc_v2:1+:2
 also "stop what else uses the card"
+with 2 "cuda:0 cannot be used: PAGESIFT_OPERATORS=dsp: want auto, gpu or cpu" PAGESIFT_OPERATORS=dsp
 # One card that computes wrongly, and the whole machine has another.
 with 0 "cuda:1: self-test of 'matmul': cuda:1: cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX" \
 	FAKECUDA_DEVICES=2 FAKECUDA_FAIL=cuModuleLoadDataEx:8+:218
@@ -237,12 +240,14 @@ right "--json is one object" has '^\{"result": "gpu", "driver": \{.*\}$'
 right "--json tells of the driver" has '"version": "550.54.14", "cuda": "12.4"'
 right "--json tells of the card" has '"index": 0, "name": "Fake GPU 0", "uuid": "GPU-fafafafa-'
 right "--json tells of its code" has '"ptx": "sm_70", "usable": true'
-right "--json --quick has no tests" has '"code": null, "check": null, "speed": null'
+right "--json --quick has no tests" has '"code": null, "check": null, "speed": null, "operators": null'
 run doctor --json
 right "--json with tests ends with 0" ended 0
 right "--json tells of modules" has '"modules": \[\{"name": "gemm", "ptx": "sm_70", "load_ms": [0-9.]+\}, '
 right "--json tells of the kernels" has '"wrong": 0, "kernels": 45, "launched": 45, "ms": [0-9.]+, '
 right "--json tells of speeds" has '"product_gflops": [0-9.]+, "copy_bytes": 67108864, "copy_in_gbps": '
+right "--json tells of the rates" has '"operators": \{"product_side": [0-9]+, "gpu_call_us": [0-9.]+, '
+right "--json tells where they are kept" has '"file": "[^"]*/pagesift/rates-GPU-fafafafa-'
 FAKECUDA_SKIP=reduce
 export FAKECUDA_SKIP
 run doctor --json

@@ -13,6 +13,7 @@
 #include "jobs_util.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef CUresult current_fn(CUcontext *context);
@@ -112,6 +113,40 @@ START_TEST(context_is_made_current_once)
 }
 END_TEST
 
+static void submit_relu(psg_worker *worker)
+{
+	psg_shape shape = PSG_SHAPE(7);
+	psg_op op = { .kind = PSG_OP_RELU, .n_in = 1 };
+	psg_future *future;
+
+	ck_assert_int_eq(psg_tensor_create(PSG_F32, &shape, &op.in[0], NULL), PSG_OK);
+	ck_assert_int_eq(psg_submit(worker, &op, NULL, &future, NULL), PSG_OK);
+	ck_assert_int_eq(psg_future_wait(future), PSG_OK);
+	psg_future_release(future);
+	psg_tensor_unref(op.in[0]);
+}
+
+START_TEST(operators_are_counted_by_place)
+{
+	static const char *const wish[] = { "gpu", "cpu" };
+
+	for (size_t i = 0; i < 2; i++) {
+		psg_worker_stats stats;
+		psg_worker *worker;
+
+		ck_assert_int_eq(setenv("PAGESIFT_OPERATORS", wish[i], 1), 0);
+		worker = open_worker();
+		for (int k = 0; k < 3; k++)
+			submit_relu(worker);
+		psg_worker_stats_get(worker, &stats);
+		ck_assert_uint_eq(stats.ops_on_gpu, i == 0 ? 3 : 0);
+		ck_assert_uint_eq(stats.ops_on_cpu, i == 0 ? 0 : 3);
+		psg_worker_close(worker);
+		t_gpu_expect_nothing_left();
+	}
+}
+END_TEST
+
 static psg_status launch(psg_device *device, void *arg, psg_error *error)
 {
 	unary_args args = { .n = 0 };
@@ -178,6 +213,7 @@ int main(void)
 
 	tcase_set_timeout(any, 60);
 	tcase_add_test(any, jobs_have_the_context);
+	tcase_add_test(any, operators_are_counted_by_place);
 	suite_add_tcase(suite, any);
 	tcase_add_test(fake, context_is_made_current_once);
 	tcase_add_test(fake, lost_card_fails_its_jobs);

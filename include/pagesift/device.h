@@ -71,6 +71,8 @@ typedef struct psg_device_info {
  *   PAGESIFT_PTX=sm_61     this code instead of the best for the card
  *   PAGESIFT_GPU_POOL=off  memory goes back to the driver at once: slow, but
  *                          checkers see where each block ends
+ *   PAGESIFT_OPERATORS     where operators that come alone (op.h) run: auto, which is where
+ *                          each is predicted to be faster, gpu or cpu
  *   PAGESIFT_LIBCUDA, PAGESIFT_LIBNVML
  *                          the driver's libraries, where the linker finds none
  */

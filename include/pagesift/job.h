@@ -79,6 +79,7 @@ typedef struct psg_worker_stats {
 	uint64_t recomputed; /* of those that completed: on the CPU, because the GPU had failed */
 	uint64_t queued;     /* accepted and not yet ended */
 	uint64_t lanes;      /* threads that own a lane now */
+	uint64_t ops_on_gpu, ops_on_cpu; /* operators that ran, by where (psg_op_run) */
 } psg_worker_stats;
 
 PSG_API void psg_worker_stats_get(const psg_worker *worker, psg_worker_stats *stats);
@@ -110,7 +111,7 @@ typedef struct psg_job_options {
  * may `out` (a detached job: no future).  What the job reads (tensors, model) is referenced until
  * it ends. FULL: this thread's lane has no free slot.  SHUTDOWN.  INVALID: the descriptor's shapes
  * (checked here, on the caller's thread).  FORKED: the worker lives in the parent process. Any
- * thread, also the worker's own; never blocks.
+ * thread, also the worker's own; never blocks.  An operator runs as psg_op_run says.
  */
 PSG_API psg_status psg_submit(psg_worker *worker, const psg_op *op, const psg_job_options *options,
 			      psg_future **out, psg_error *error);

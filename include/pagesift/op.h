@@ -407,6 +407,10 @@ PSG_API psg_status psg_op_cost(const psg_op *op, psg_cost *cost, psg_error *erro
  * reference to each of the *n_out tensors put into `out`, which has room for
  * PSG_MAX_OUTPUTS; n_out says on entry how many outputs are wanted (0: the least).
  * INVALID, NOMEM, UNSUPPORTED (a dtype the operator does not take), OOM.
+ *
+ * On a GPU device an operator runs on one of the host's cores where that is predicted to be faster,
+ * the copies counted, unless PAGESIFT_OPERATORS (device.h) says otherwise; the results differ by
+ * rounding only.  The first call measures both sides for that (psg_op_rates_get).
  */
 PSG_API psg_status psg_op_run(psg_device *device, const psg_op *op, psg_tensor **out, size_t *n_out,
 			      psg_error *error);
@@ -443,6 +447,27 @@ typedef struct psg_gpu_speed {
  * grow while they are quick.  INVALID: not a GPU; errors as psg_gpu_check_run.
  */
 PSG_API psg_status psg_gpu_speed_measure(psg_device *device, psg_gpu_speed *out, psg_error *error);
+
+/*
+ * What a GPU device expects operators to take that come alone: bytes and multiply-adds a second,
+ * and a time for each call.  The host's are those of products.
+ */
+typedef struct psg_op_rates {
+	double gpu_call_ns, gpu_operand_ns; /* an operator of two operands; each further one */
+	double copy_in, copy_out;           /* to the card and back */
+	double gpu_macs;
+	double cpu_call_ns, cpu_macs;
+	int64_t product_side; /* square products of this side or more go to the card; 0: none */
+	char file[512];       /* where the rates are kept; empty: they are not */
+} psg_op_rates;
+
+/*
+ * They are measured when they are first needed, which takes about 0.1 s, and then kept in
+ * pagesift/rates-UUID below XDG_CACHE_HOME (~/.cache) for as long as card, driver and library stay
+ * the same; a file that is not exactly of these is replaced.  INVALID: not a GPU; errors as
+ * psg_op_run.  Only on the thread that owns `device`.
+ */
+PSG_API psg_status psg_op_rates_get(psg_device *device, psg_op_rates *out, psg_error *error);
 
 #ifdef __cplusplus
 }

@@ -48,6 +48,8 @@ typedef struct cli_doctor_gpu {
 	cli_code_origin origin;
 	psg_gpu_speed speed;
 	psg_error speed_error;
+	psg_op_rates rates; /* product_side -1: not asked for, PAGESIFT_OPERATORS decides */
+	psg_error rates_error;
 } cli_doctor_gpu;
 
 typedef enum cli_weight {

@@ -102,13 +102,32 @@ static json_t *speed_object(const cli_doctor_gpu *gpu)
 			 cli_json_number(speed->launch_ns / 1e3, 1000));
 }
 
+static json_t *rates_object(const cli_doctor_gpu *gpu)
+{
+	const psg_op_rates *rates = &gpu->rates;
+
+	if (!gpu->tested || gpu->check_error.code != PSG_OK || gpu->rates_error.code != PSG_OK ||
+	    rates->product_side < 0)
+		return json_null();
+	return json_pack("{s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "product_side",
+			 (json_int_t)rates->product_side, "gpu_call_us",
+			 cli_json_number(rates->gpu_call_ns / 1e3, 1000), "gpu_operand_us",
+			 cli_json_number(rates->gpu_operand_ns / 1e3, 1000), "copy_in_gbps",
+			 cli_json_number(rates->copy_in / 1e9, 1000), "copy_out_gbps",
+			 cli_json_number(rates->copy_out / 1e9, 1000), "gpu_gflops",
+			 cli_json_number(2 * rates->gpu_macs / 1e9, 1000), "cpu_call_us",
+			 cli_json_number(rates->cpu_call_ns / 1e3, 1000), "cpu_gflops",
+			 cli_json_number(2 * rates->cpu_macs / 1e9, 1000), "file",
+			 text_or_null(rates->file));
+}
+
 static json_t *gpu_object(const cli_doctor_gpu *gpu)
 {
 	const psg_gpu_info *info = &gpu->info;
 	bool starts = gpu->error.code == PSG_OK;
 
-	return json_pack("{s:i,s:o,s:o,s:o,s:o,s:i,s:I,s:I,s:o,s:b,s:o,s:o,s:o,s:o,s:o}", "index",
-			 (int)info->index, "name", text_or_null(info->name), "uuid",
+	return json_pack("{s:i,s:o,s:o,s:o,s:o,s:i,s:I,s:I,s:o,s:b,s:o,s:o,s:o,s:o,s:o,s:o}",
+			 "index", (int)info->index, "name", text_or_null(info->name), "uuid",
 			 text_or_null(info->uuid), "pci", text_or_null(info->pci), "capability",
 			 version(info->capability / 10, info->capability % 10), "multiprocessors",
 			 (int)info->multiprocessors, "total_bytes", (json_int_t)info->total_bytes,
@@ -117,7 +136,8 @@ static json_t *gpu_object(const cli_doctor_gpu *gpu)
 			 (int)cli_doctor_usable(gpu), "start_ms",
 			 starts ? cli_json_number(gpu->open_ms, 1000) : json_null(), "error",
 			 error_or_null(&gpu->error), "code", code_object(gpu), "check",
-			 check_object(gpu), "speed", speed_object(gpu));
+			 check_object(gpu), "speed", speed_object(gpu), "operators",
+			 rates_object(gpu));
 }
 
 static json_t *gpus(const cli_report *report)

@@ -251,12 +251,15 @@ static void judge_test(cli_report *report, const cli_doctor_gpu *gpu)
 			       "cuda:%d computes wrongly with %s, in %d of %d cases: %s",
 			       gpu->info.index, check->wrong_kernels, check->wrong, check->cases,
 			       check->message);
-	else if (gpu->speed_error.code != PSG_OK)
+	else if (gpu->speed_error.code != PSG_OK || gpu->rates_error.code != PSG_OK)
 		finding = find(report, CLI_WARNING, "cuda:%d could not be measured: %s",
-			       gpu->info.index, gpu->speed_error.message);
+			       gpu->info.index,
+			       gpu->speed_error.code != PSG_OK ? gpu->speed_error.message
+							       : gpu->rates_error.message);
 	if (finding == NULL)
 		return;
-	if (gpu->check_error.code == PSG_OOM || gpu->speed_error.code == PSG_OOM)
+	if (gpu->check_error.code == PSG_OOM || gpu->speed_error.code == PSG_OOM ||
+	    gpu->rates_error.code == PSG_OOM)
 		advise(finding, "stop what else uses the card: nvidia-smi lists it");
 	else
 		advise(finding, "use the CPU until then (PAGESIFT_GPU=off), try another driver and "

@@ -4,6 +4,20 @@
 
 #include "cli/doctor.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+/* Where operators that come alone run is only predicted unless somebody decided. */
+static void ask_rates(psg_device *device, cli_doctor_gpu *gpu)
+{
+	const char *wish = getenv("PAGESIFT_OPERATORS");
+
+	if (wish == NULL || wish[0] == '\0' || strcmp(wish, "auto") == 0)
+		(void)psg_op_rates_get(device, &gpu->rates, &gpu->rates_error);
+	else
+		gpu->rates.product_side = -1;
+}
+
 void cli_doctor_test(const cli_machine *machine, psg_device *device, cli_doctor_gpu *gpu)
 {
 	cli_cache_size before = cli_cache_look(machine->cache), after;
@@ -19,6 +33,7 @@ void cli_doctor_test(const cli_machine *machine, psg_device *device, cli_doctor_
 	if (gpu->check_error.code == PSG_OK) {
 		cli_progress("%s: measuring", psg_device_info_get(device)->name);
 		(void)psg_gpu_speed_measure(device, &gpu->speed, &gpu->speed_error);
+		ask_rates(device, gpu);
 	}
 	cli_progress_clear();
 }

@@ -111,6 +111,31 @@ static void print_speed(const cli_doctor_gpu *gpu)
 	print_line("launch", text);
 }
 
+static void print_rates(const cli_doctor_gpu *gpu)
+{
+	const psg_op_rates *rates = &gpu->rates;
+	char text[400], products[100], in[40], out[40], card[40], core[40];
+
+	if (gpu->check_error.code != PSG_OK || gpu->rates_error.code != PSG_OK)
+		return;
+	if (rates->product_side < 0) {
+		print_line("operators", "alone: where PAGESIFT_OPERATORS says");
+		return;
+	}
+	(void)snprintf(products, sizeof(products), "products from %dx%d floats on go to the card",
+		       (int)rates->product_side, (int)rates->product_side);
+	(void)snprintf(text, sizeof(text),
+		       "alone: %s; the card takes %.1f us a call, %s in, %s out and %s, a core "
+		       "%.1f us and %s",
+		       rates->product_side > 0 ? products : "products stay on a core of the CPU",
+		       rates->gpu_call_ns / 1e3, rate(rates->copy_in, "B/s", in, sizeof(in)),
+		       rate(rates->copy_out, "B/s", out, sizeof(out)),
+		       rate(2 * rates->gpu_macs, "FLOP/s", card, sizeof(card)),
+		       rates->cpu_call_ns / 1e3,
+		       rate(2 * rates->cpu_macs, "FLOP/s", core, sizeof(core)));
+	print_line("operators", text);
+}
+
 static void print_gpu(const cli_doctor_gpu *gpu)
 {
 	const psg_gpu_info *info = &gpu->info;
@@ -137,6 +162,7 @@ static void print_gpu(const cli_doctor_gpu *gpu)
 		print_code(gpu);
 		print_check(gpu);
 		print_speed(gpu);
+		print_rates(gpu);
 	}
 }
 

@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 /* --- errors and the context --- */
 
@@ -125,6 +128,27 @@ static psg_status read_limit(psgi_gpu *gpu, psg_error *error)
 			 text);
 }
 
+static psg_status read_operators(psgi_gpu *gpu, psg_error *error)
+{
+	static const struct {
+		const char *name;
+		psgi_operators wish;
+	} wishes[] = { { "", PSGI_OPERATORS_AUTO },
+		       { "auto", PSGI_OPERATORS_AUTO },
+		       { "gpu", PSGI_OPERATORS_GPU },
+		       { "cpu", PSGI_OPERATORS_CPU } };
+	const char *text = getenv("PAGESIFT_OPERATORS");
+
+	for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
+		if (strcmp(text != NULL ? text : "", wishes[i].name) == 0) {
+			gpu->device.operators = wishes[i].wish;
+			return PSG_OK;
+		}
+	}
+	return psgi_fail(error, PSG_INVALID, "PAGESIFT_OPERATORS=%.40s: want auto, gpu or cpu",
+			 text);
+}
+
 static psg_status choose_ptx(psgi_gpu *gpu, psg_error *error)
 {
 	const char *text = getenv("PAGESIFT_PTX");
@@ -216,6 +240,8 @@ static psg_status open_card(psgi_gpu *gpu, int32_t index, psg_error *error)
 	if (status == PSG_OK)
 		status = read_limit(gpu, error);
 	if (status == PSG_OK)
+		status = read_operators(gpu, error);
+	if (status == PSG_OK)
 		status = choose_ptx(gpu, error);
 	if (status == PSG_OK)
 		status = read_limits(gpu, error);
@@ -256,6 +282,11 @@ psg_status psgi_gpu_open(int32_t index, psg_device **out, psg_error *error)
 		close_device(&gpu->device);
 		return status;
 	}
+#ifdef _OPENMP
+	/* Of the calling thread, which owns this device: what it does on the host takes one core,
+	 * so that no threads spin beside a worker that mostly waits for its card. */
+	omp_set_num_threads(1);
+#endif
 	psgi_log(PSG_LOG_INFO, "%s: %s, opened in %.1f ms", gpu->device.info.name,
 		 gpu->device.info.detail, (double)(psg_now_ns() - begin) / 1e6);
 	*out = &gpu->device;

@@ -98,6 +98,7 @@ void psg_device_close(psg_device *device)
 		device->free_plans(device->plans);
 	if (device->weights != NULL)
 		device->free_weights(device);
+	free(device->rates);
 	device->ops->close(device);
 }
 

@@ -16,6 +16,13 @@ typedef struct psgi_device_ops {
 	void (*leave)(psg_device *device);
 } psgi_device_ops;
 
+/* Where operators that come alone run, of PAGESIFT_OPERATORS. */
+typedef enum psgi_operators {
+	PSGI_OPERATORS_AUTO, /* where each is predicted to be faster */
+	PSGI_OPERATORS_GPU,
+	PSGI_OPERATORS_CPU,
+} psgi_operators;
+
 struct psg_device {
 	const psgi_device_ops *ops;
 	psg_device_info info;
@@ -25,6 +32,9 @@ struct psg_device {
 	void (*free_plans)(void *plans);
 	void *weights; /* of the ops room, freed by free_weights after the plans */
 	void (*free_weights)(psg_device *device);
+	psgi_operators operators;
+	void *rates;                     /* of the ops room; freed when the device closes */
+	uint64_t ops_on_gpu, ops_on_cpu; /* operators that came alone, by where they ran */
 };
 
 psg_status psgi_cpu_open(int32_t threads, bool reference, psg_device **out, psg_error *error);

@@ -119,6 +119,18 @@ static psg_status run_on_host(psgi_job *job, psg_worker *worker, psgi_outcome *o
 	return PSG_OK;
 }
 
+/* The devices count on this thread; others read the copies. */
+static void publish_places(psg_worker *worker)
+{
+	uint64_t on_cpu = worker->device->ops_on_cpu;
+
+	if (worker->host != NULL)
+		on_cpu += worker->host->ops_on_cpu;
+	atomic_store_explicit(&worker->ops_on_gpu, worker->device->ops_on_gpu,
+			      memory_order_relaxed);
+	atomic_store_explicit(&worker->ops_on_cpu, on_cpu, memory_order_relaxed);
+}
+
 psg_status psgi_job_run(psgi_job *job, psg_worker *worker, psgi_outcome *outcome, psg_error *error)
 {
 	psg_status status;
@@ -130,6 +142,8 @@ psg_status psgi_job_run(psgi_job *job, psg_worker *worker, psgi_outcome *outcome
 	if (job->cpu_fallback && job->kind != PSGI_JOB_FUNCTION && psgi_device_failed(status) &&
 	    worker->info.kind != PSG_DEVICE_CPU)
 		status = run_on_host(job, worker, outcome, error);
+	if (job->kind == PSGI_JOB_OP)
+		publish_places(worker);
 	if (status == PSG_OK)
 		*outcome = PSGI_COMPLETED;
 	return status;

@@ -300,5 +300,7 @@ void psg_worker_stats_get(const psg_worker *worker, psg_worker_stats *stats)
 	*stats = sum.stats;
 	add_outcomes(stats, worker->outcome);
 	stats->recomputed = atomic_load_explicit(&worker->recomputed, memory_order_relaxed);
+	stats->ops_on_gpu = atomic_load_explicit(&worker->ops_on_gpu, memory_order_relaxed);
+	stats->ops_on_cpu = atomic_load_explicit(&worker->ops_on_cpu, memory_order_relaxed);
 	psgi_lanes_visit(&worker->lanes, add_lane, stats);
 }

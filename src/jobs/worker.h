@@ -30,7 +30,7 @@ struct psg_worker {
 	uint32_t until_look; /* jobs until then */
 	_Atomic uint64_t ended;
 	_Atomic uint64_t outcome[PSGI_OUTCOMES];
-	_Atomic uint64_t recomputed;
+	_Atomic uint64_t recomputed, ops_on_gpu, ops_on_cpu;
 	psg_error error;  /* scratch of the job that runs */
 	psg_device *host; /* a core for what the device fails to do; NULL: it never did */
 	psg_error lost;   /* why the device is, before `is_lost` */

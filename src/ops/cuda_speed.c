@@ -9,39 +9,12 @@
 #include "device/cuda.h"
 #include "kernels/args.h"
 #include "ops/cuda.h"
+#include "ops/measure.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define SAMPLES 5 /* chosen: their median forgets two that were disturbed */
-
-static int compare(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* The median time of `fn`, in ns; at least 1. */
-static psg_status median(psg_status (*fn)(void *user, psg_error *error), void *user, size_t samples,
-			 int64_t *ns, psg_error *error)
-{
-	int64_t each[64];
-	psg_status status = PSG_OK;
-
-	samples = samples > 64 ? 64 : samples;
-	for (size_t i = 0; i < samples && status == PSG_OK; i++) {
-		int64_t begin = psg_now_ns();
-
-		status = fn(user, error);
-		each[i] = psg_now_ns() - begin;
-	}
-	if (status != PSG_OK)
-		return status;
-	qsort(each, samples, sizeof(each[0]), compare);
-	*ns = each[samples / 2] > 0 ? each[samples / 2] : 1;
-	return PSG_OK;
-}
 
 /* --- products --- */
 
@@ -117,14 +90,14 @@ static psg_status time_product(psg_device *device, int64_t side, int64_t *ns, ps
 	if (status == PSG_OK)
 		status = multiply(&p, error);
 	if (status == PSG_OK)
-		status = median(multiply, &p, 1, ns, error);
+		status = psgi_median_ns(multiply, &p, 1, ns, error);
 	/* Short ones are queued behind each other, so that the wait for them does not count. */
 	if (status == PSG_OK && *ns < PSG_MILLISECOND / 2) {
 		p.repeats = 8;
-		status = median(multiply, &p, SAMPLES, ns, error);
+		status = psgi_median_ns(multiply, &p, SAMPLES, ns, error);
 		*ns = *ns / p.repeats > 0 ? *ns / p.repeats : 1;
 	} else if (status == PSG_OK && *ns < 20 * PSG_MILLISECOND) {
-		status = median(multiply, &p, SAMPLES, ns, error);
+		status = psgi_median_ns(multiply, &p, SAMPLES, ns, error);
 	}
 	drop_product(&p);
 	return status;
@@ -184,9 +157,9 @@ psg_status psgi_cuda_copy_speed(psg_device *device, size_t bytes, double *in, do
 	if (status == PSG_OK)
 		status = copy_in(&c, error); /* makes the stages */
 	if (status == PSG_OK)
-		status = median(copy_in, &c, SAMPLES, &in_ns, error);
+		status = psgi_median_ns(copy_in, &c, SAMPLES, &in_ns, error);
 	if (status == PSG_OK)
-		status = median(copy_out, &c, SAMPLES, &out_ns, error);
+		status = psgi_median_ns(copy_out, &c, SAMPLES, &out_ns, error);
 	*in = (double)bytes * 1e9 / (double)in_ns;
 	*out = (double)bytes * 1e9 / (double)out_ns;
 	psgi_device_free(device, c.card);
@@ -213,7 +186,7 @@ psg_status psgi_cuda_launch_speed(psg_device *device, int64_t *ns, psg_error *er
 {
 	psg_status status = launch_empty(device, error);
 
-	return status == PSG_OK ? median(launch_empty, device, 61, ns, error) : status;
+	return status == PSG_OK ? psgi_median_ns(launch_empty, device, 61, ns, error) : status;
 }
 
 /* --- all --- */

@@ -8,7 +8,9 @@ libpsgops_la_SOURCES = src/ops/ops.h src/ops/family.h \
 	src/ops/concat.c src/ops/pad.c src/ops/expand.c src/ops/gather.c src/ops/resize.c \
 	src/ops/shape.c src/ops/attention.c src/ops/ctc.c \
 	src/ops/kernel.h src/ops/reference_kernel.c src/ops/pack.h src/ops/pack.c \
-	src/ops/blocked.h src/ops/blocked.c src/ops/run.c \
+	src/ops/blocked.h src/ops/blocked.c src/ops/run.c src/ops/host_run.h src/ops/host_run.c \
+	src/ops/measure.h src/ops/measure.c src/ops/place.h src/ops/place.c src/ops/rates.h \
+	src/ops/rates.c src/ops/rates_file.c \
 	src/ops/cuda.h src/ops/cuda_internal.h src/ops/cuda_common.c src/ops/cuda_conv.c \
 	src/ops/cuda_matmul.c src/ops/cuda_window.c src/ops/cuda_element.c src/ops/cuda_move.c \
 	src/ops/cuda_run.h src/ops/cuda_run.c src/ops/cuda_sequence.c src/ops/cuda_transfer.h \
