@@ -12,6 +12,7 @@
 #include "fakecuda_util.h"
 #include "jobs_util.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,6 +205,96 @@ START_TEST(opening_fails_at_each_call)
 }
 END_TEST
 
+/* --- a driver that does not return --- */
+
+static int threads(void)
+{
+	DIR *folder = opendir("/proc/self/task");
+	int n = 0;
+
+	ck_assert_ptr_nonnull(folder);
+	for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder))
+		n += entry->d_name[0] != '.';
+	(void)closedir(folder);
+	return n;
+}
+
+static const struct hang {
+	const char *symbol, *phase;
+} hangs[] = {
+	{ "cuInit", "cuda:0 is not open after 0.05 s, at 'cuInit'" },
+	{ "cuDevicePrimaryCtxRetain", "at 'cuDevicePrimaryCtxRetain'" },
+	{ "cuStreamCreate", "at 'opening'" },
+};
+
+/* Opening ends in time and says what hangs; the CPU can be used; what comes back later cleans up.
+ */
+START_TEST(opening_hangs)
+{
+	const struct hang *row = &hangs[_i];
+	psg_worker_options options = { .open_timeout_ns = 50 * PSG_MILLISECOND };
+	psg_error error = PSG_ERROR_INIT;
+	psg_worker *worker, *other;
+
+	t_gpu_begin();
+	ck_assert_int_eq(setenv("FAKECUDA_HANG", row->symbol, 1), 0);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(psg_worker_open("cuda:0", &options, &worker, &error),
+				 PSG_TIMED_OUT);
+		ck_assert_ptr_null(worker);
+		ck_assert_int_eq(error.code, PSG_TIMED_OUT);
+		if (i == 0)
+			ck_assert_msg(strstr(error.message, row->phase) != NULL, "%s",
+				      error.message);
+	}
+	other = t_open(0);
+	ck_assert_int_eq(run(other, t_nothing, NULL, &error), PSG_OK);
+	psg_worker_close(other);
+	t_gpu_fail(""); /* now it returns */
+	while (threads() > 1)
+		t_sleep_ns(PSG_MILLISECOND);
+	t_gpu_expect_nothing_left();
+	worker = open_worker();
+	ck_assert_int_eq(run(worker, launch, NULL, &error), PSG_OK);
+	psg_worker_close(worker);
+	t_gpu_expect_nothing_left();
+}
+END_TEST
+
+static const struct hang job_hangs[] = {
+	{ "cuModuleLoadDataEx", "compiling or loading the kernels 'element'" },
+	{ "cuStreamSynchronize", "waiting for the card" },
+};
+
+/* Who waits for a job can leave, and others can tell where it is. */
+START_TEST(job_hangs_in_the_driver)
+{
+	const struct hang *row = &job_hangs[_i];
+	psg_error error = PSG_ERROR_INIT;
+	psg_future *future;
+	psg_worker *worker;
+
+	ck_assert_int_eq(setenv("FAKECUDA_HANG", row->symbol, 1), 0);
+	worker = open_worker();
+	ck_assert_str_eq(t_stats(worker).phase, "");
+	future = t_submit(worker, launch, NULL, NULL);
+	while (strcmp(t_stats(worker).phase, row->phase) != 0)
+		t_sleep_ns(PSG_MILLISECOND);
+	ck_assert_int_eq(psg_future_wait_for(future, 10 * PSG_MILLISECOND), PSG_TIMED_OUT);
+	ck_assert_int_eq(psg_future_cancel(future), PSG_CANCEL_RUNNING);
+	psg_future_release(future);
+	ck_assert_int_eq(psg_worker_drain(worker, 10 * PSG_MILLISECOND), PSG_TIMED_OUT);
+	t_gpu_fail("");
+	ck_assert_int_eq(psg_worker_drain(worker, -1), PSG_OK);
+	ck_assert_str_eq(t_stats(worker).phase, "");
+	psg_worker_close(worker);
+	worker = open_worker();
+	ck_assert_int_eq(run(worker, launch, NULL, &error), PSG_OK);
+	psg_worker_close(worker);
+	t_gpu_expect_nothing_left();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("gpu worker");
@@ -218,6 +309,8 @@ int main(void)
 	tcase_add_test(fake, context_is_made_current_once);
 	tcase_add_test(fake, lost_card_fails_its_jobs);
 	tcase_add_test(fake, opening_fails_at_each_call);
+	tcase_add_loop_test(fake, opening_hangs, 0, (int)T_COUNT(hangs));
+	tcase_add_loop_test(fake, job_hangs_in_the_driver, 0, (int)T_COUNT(job_hangs));
 	if (!t_gpu_real())
 		suite_add_tcase(suite, fake);
 	runner = srunner_create(suite);

@@ -32,11 +32,16 @@ typedef struct psg_worker_options {
 	 * 1023; at most 65535. */
 	size_t lane_capacity;
 	const char *name; /* thread name, 15 bytes are shown; NULL: "psg-" and the device */
+	/* How long opening may take; 0 means 120 s, below 0 without end.  A GPU's driver has been
+	 * seen never to return. */
+	int64_t open_timeout_ns;
 } psg_worker_options;
 
 /*
  * Starts a worker and waits until its thread has opened `device` (names as in
- * psg_device_open) or failed to, whose error is passed on.  `options` may be NULL.
+ * psg_device_open) or failed to, whose error is passed on.  `options` may be NULL.  TIMED_OUT: the
+ * driver has not returned; the message says from what.  Its thread is left alone then, and goes if
+ * it ever can.
  */
 PSG_API psg_status psg_worker_open(const char *device, const psg_worker_options *options,
 				   psg_worker **out, psg_error *error);
@@ -80,6 +85,9 @@ typedef struct psg_worker_stats {
 	uint64_t queued;     /* accepted and not yet ended */
 	uint64_t lanes;      /* threads that own a lane now */
 	uint64_t ops_on_gpu, ops_on_cpu; /* operators that ran, by where (psg_op_run) */
+	/* What the worker's thread is in that may take long or never end: "compiling or loading the
+	 * kernels 'conv'", "waiting for the card"; "" when it is in nothing of the kind. */
+	const char *phase;
 } psg_worker_stats;
 
 PSG_API void psg_worker_stats_get(const psg_worker *worker, psg_worker_stats *stats);

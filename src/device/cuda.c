@@ -5,6 +5,7 @@
 #include "device/cuda_internal.h"
 
 #include "base/base.h"
+#include "base/phase.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -235,6 +236,7 @@ static psg_status open_card(psgi_gpu *gpu, int32_t index, psg_error *error)
 {
 	psg_status status =
 		psgi_gpu_describe(gpu->cuda, index, &gpu->handle, &gpu->device.info.gpu, error);
+	const char *outer;
 	CUresult result;
 
 	if (status == PSG_OK)
@@ -247,7 +249,9 @@ static psg_status open_card(psgi_gpu *gpu, int32_t index, psg_error *error)
 		status = read_limits(gpu, error);
 	if (status != PSG_OK)
 		return status;
+	outer = psgi_phase_begin("cuDevicePrimaryCtxRetain");
 	result = gpu->cuda->context_retain(&gpu->context, gpu->handle);
+	psgi_phase_end(outer);
 	if (result != CUDA_SUCCESS) {
 		gpu->context = NULL;
 		return psgi_gpu_fail(gpu, result, "cuDevicePrimaryCtxRetain", error);

@@ -5,12 +5,35 @@
 #include "device/cuda_internal.h"
 
 #include "base/base.h"
+#include "base/phase.h"
 
 #include <string.h>
 
 static CUdeviceptr to_address(const void *pointer)
 {
 	return (CUdeviceptr)(uintptr_t)pointer;
+}
+
+/* --- waiting --- */
+
+static const char waiting[] = "waiting for the card";
+
+static CUresult wait_for_stream(const psgi_gpu *gpu, CUstream stream)
+{
+	const char *outer = psgi_phase_begin(waiting);
+	CUresult result = gpu->cuda->stream_sync(stream);
+
+	psgi_phase_end(outer);
+	return result;
+}
+
+static CUresult wait_for_event(const psgi_gpu *gpu, CUevent event)
+{
+	const char *outer = psgi_phase_begin(waiting);
+	CUresult result = gpu->cuda->event_sync(event);
+
+	psgi_phase_end(outer);
+	return result;
 }
 
 /* --- order --- */
@@ -34,8 +57,8 @@ psg_status psgi_gpu_begin(psgi_gpu *gpu, psg_error *error)
 
 void psgi_gpu_settle(psgi_gpu *gpu)
 {
-	CUresult copy = gpu->cuda->stream_sync(gpu->copy.stream);
-	CUresult compute = gpu->cuda->stream_sync(gpu->compute.stream);
+	CUresult copy = wait_for_stream(gpu, gpu->copy.stream);
+	CUresult compute = wait_for_stream(gpu, gpu->compute.stream);
 
 	if (psgi_cuda_is_lost(copy))
 		(void)psgi_gpu_fail(gpu, copy, "cuStreamSynchronize", NULL);
@@ -54,7 +77,7 @@ psg_status psgi_gpu_sync(psg_device *device, psg_error *error)
 		return status;
 	status = psgi_gpu_begin(gpu, error);
 	if (status == PSG_OK) {
-		result = gpu->cuda->stream_sync(gpu->compute.stream);
+		result = wait_for_stream(gpu, gpu->compute.stream);
 		if (result == CUDA_SUCCESS)
 			gpu->done = gpu->queued;
 		else
@@ -117,7 +140,7 @@ static psg_status reclaim(psgi_gpu *gpu, psgi_stage *stage, psg_error *error)
 	CUresult result = CUDA_SUCCESS;
 
 	if (stage->queued)
-		result = gpu->cuda->event_sync(stage->event);
+		result = wait_for_event(gpu, stage->event);
 	if (result != CUDA_SUCCESS)
 		return psgi_gpu_fail(gpu, result, "cuEventSynchronize", error);
 	stage->queued = false;
@@ -259,7 +282,7 @@ static psg_status copy_all_out(psgi_gpu *gpu, char *to, const char *from, size_t
 
 	if (result != CUDA_SUCCESS)
 		return psgi_gpu_fail(gpu, result, "cuMemcpyDtoHAsync_v2", error);
-	result = gpu->cuda->stream_sync(gpu->compute.stream);
+	result = wait_for_stream(gpu, gpu->compute.stream);
 	return result == CUDA_SUCCESS ? PSG_OK
 				      : psgi_gpu_fail(gpu, result, "cuStreamSynchronize", error);
 }

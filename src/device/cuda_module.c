@@ -5,6 +5,7 @@
 #include "device/cuda_internal.h"
 
 #include "base/base.h"
+#include "base/phase.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -27,15 +28,21 @@ static const struct {
 
 /* --- families --- */
 
-static CUresult load_text(const psgi_gpu *gpu, const char *text, CUmodule *module, char *log)
+static CUresult load_text(const psgi_gpu *gpu, const char *text, const char *phase,
+			  CUmodule *module, char *log)
 {
 	CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
 	void *values[] = { log, NULL };
 	uintptr_t size = JIT_LOG_SIZE;
+	const char *outer;
+	CUresult result;
 
 	memcpy(&values[1], &size, sizeof(size)); /* a number where a pointer fits */
 	log[0] = '\0';
-	return gpu->cuda->module_load(module, text, 2, options, values);
+	outer = psgi_phase_begin(phase);
+	result = gpu->cuda->module_load(module, text, 2, options, values);
+	psgi_phase_end(outer);
+	return result;
 }
 
 /* Is it about the code, so that older code may do? */
@@ -86,8 +93,8 @@ psg_status psgi_gpu_load_family(psgi_gpu *gpu, psgi_gpu_family family, psg_error
 	for (;;) {
 		int lower = psgi_ptx_target(gpu->ptx - 1);
 
-		result =
-			load_text(gpu, psgi_ptx_text(family, gpu->ptx), &gpu->modules[family], log);
+		result = load_text(gpu, psgi_ptx_text(family, gpu->ptx), psgi_family_phase(family),
+				   &gpu->modules[family], log);
 		if (result == CUDA_SUCCESS)
 			break;
 		gpu->modules[family] = NULL;

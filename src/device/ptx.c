@@ -26,6 +26,12 @@ static const char *const names[] = {
 #undef NAME
 };
 
+static const char *const phases[] = {
+#define PHASE(family) "compiling or loading the kernels '" #family "'",
+	PSGI_KERNEL_FAMILIES(PHASE)
+#undef PHASE
+};
+
 static const char *const texts_61[] = {
 #define TEXT(family) psgi_ptx_61_##family,
 	PSGI_KERNEL_FAMILIES(TEXT)
@@ -52,6 +58,11 @@ static const struct {
 const char *psgi_family_name(psgi_gpu_family family)
 {
 	return names[family];
+}
+
+const char *psgi_family_phase(psgi_gpu_family family)
+{
+	return phases[family];
 }
 
 int psgi_ptx_target(int most)

@@ -19,6 +19,9 @@ typedef enum psgi_gpu_family {
 
 const char *psgi_family_name(psgi_gpu_family family);
 
+/* What a thread is at that loads it, see base/phase.h. */
+const char *psgi_family_phase(psgi_gpu_family family);
+
 /* The largest target up to `most`; 0: there is none. */
 int psgi_ptx_target(int most);
 

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/fork.h"
+#include "base/phase.h"
 #include "driver/library.h"
 
 #include <pthread.h>
@@ -122,10 +123,13 @@ bool psgi_cuda_is_lost(CUresult result)
 static psg_status initialise(psgi_cuda *cuda, psg_error *error)
 {
 	CUresult result = cuda->driver_version(&cuda->version);
+	const char *outer;
 
 	if (result != CUDA_SUCCESS)
 		return psgi_cuda_fail(cuda, result, "cuDriverGetVersion", error);
+	outer = psgi_phase_begin("cuInit");
 	result = cuda->init(0);
+	psgi_phase_end(outer);
 	if (result == CUDA_ERROR_NO_DEVICE)
 		return psgi_fail(error, PSG_NO_DEVICE, "no NVIDIA GPU found");
 	return result == CUDA_SUCCESS ? PSG_OK : psgi_cuda_fail(cuda, result, "cuInit", error);
@@ -170,8 +174,12 @@ void psgi_cuda_found(char *path, size_t size, int32_t *version)
 
 psg_status psgi_cuda_get(const psgi_cuda **out, psg_error *error)
 {
+	/* Which another thread may be at, so that this one waits. */
+	const char *outer = psgi_phase_begin("starting the NVIDIA driver");
+
 	*out = NULL;
 	(void)pthread_once(&state.once, open_once);
+	psgi_phase_end(outer);
 	if (state.status != PSG_OK) { /* nothing that a fork could have spoilt */
 		if (error != NULL)
 			*error = state.error;

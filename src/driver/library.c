@@ -5,6 +5,7 @@
 #include "driver/library.h"
 
 #include "base/base.h"
+#include "base/phase.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -26,7 +27,11 @@ static const char *const folders[] = {
 
 static void *load(const char *name)
 {
-	return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+	const char *outer = psgi_phase_begin("loading the driver's library");
+	void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+
+	psgi_phase_end(outer);
+	return library;
 }
 
 /* The file that the loader chose; what was asked for where it does not tell. */

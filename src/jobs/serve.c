@@ -274,18 +274,41 @@ void psgi_worker_end_rest(psg_worker *worker)
 
 static void open_device(psg_worker *worker)
 {
-	worker->open_status =
-		psg_device_open(worker->device_name, &worker->device, worker->open_error);
-	if (worker->open_status == PSG_OK) {
-		worker->info = *psg_device_info_get(worker->device);
-		worker->open_status = psgi_device_enter(worker->device, worker->open_error);
-		if (worker->open_status != PSG_OK) {
-			psg_device_close(worker->device);
-			worker->device = NULL;
-		}
+	worker->open_status = psg_device_open(worker->device_name, &worker->device, &worker->error);
+	if (worker->open_status != PSG_OK)
+		return;
+	worker->info = *psg_device_info_get(worker->device);
+	worker->open_status = psgi_device_enter(worker->device, &worker->error);
+	if (worker->open_status != PSG_OK) {
+		psg_device_close(worker->device);
+		worker->device = NULL;
 	}
-	atomic_store_explicit(&worker->opened, true, memory_order_release);
-	psgi_event_signal(&worker->news);
+}
+
+static void close_device(psg_worker *worker)
+{
+	psg_device_close(worker->host);
+	if (worker->device == NULL)
+		return;
+	psgi_device_leave(worker->device);
+	psg_device_close(worker->device);
+}
+
+/* Tells who opens the worker; false: it does not wait any more, and the worker is gone. */
+static bool tell_opened(psg_worker *worker)
+{
+	int state = PSGI_OPENING;
+
+	if (atomic_compare_exchange_strong_explicit(&worker->opening, &state, PSGI_OPENED,
+						    memory_order_acq_rel, memory_order_acquire)) {
+		psgi_event_signal(&worker->news);
+		return true;
+	}
+	close_device(worker);
+	psgi_phase_watch(NULL);
+	psgi_keeper_join(&worker->keeper);
+	psgi_worker_free(worker);
+	return false;
 }
 
 void *psgi_worker_main(void *argument)
@@ -293,8 +316,9 @@ void *psgi_worker_main(void *argument)
 	psg_worker *worker = argument;
 
 	(void)pthread_setname_np(pthread_self(), worker->name);
+	psgi_phase_watch(&worker->phase);
 	open_device(worker);
-	if (worker->open_status != PSG_OK)
+	if (!tell_opened(worker) || worker->open_status != PSG_OK)
 		return NULL;
 	psgi_this_worker = worker->lanes.serial;
 	worker->now_ns = psg_now_ns();
@@ -306,8 +330,6 @@ void *psgi_worker_main(void *argument)
 		else if (!idle(worker))
 			break;
 	}
-	psg_device_close(worker->host);
-	psgi_device_leave(worker->device);
-	psg_device_close(worker->device);
+	close_device(worker);
 	return NULL;
 }

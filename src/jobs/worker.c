@@ -18,6 +18,17 @@
 #define DEFAULT_CAPACITY 1023 /* chosen: a ring of 1024 entries holds one less */
 #define MAX_CAPACITY 65535
 
+/* Chosen: a first start that compiles takes some seconds, one of eight cards that sleep some ten.
+ */
+#define DEFAULT_OPEN_NS (120 * PSG_SECOND)
+
+static int64_t deadline_after(int64_t timeout_ns)
+{
+	int64_t now = psg_now_ns();
+
+	return timeout_ns < 0 || timeout_ns > PSGI_NEVER - now ? PSGI_NEVER : now + timeout_ns;
+}
+
 /* --- opening --- */
 
 static psg_status start_threads(psg_worker *worker, psg_error *error)
@@ -30,26 +41,65 @@ static psg_status start_threads(psg_worker *worker, psg_error *error)
 	return psgi_fail(error, PSG_NOMEM, "no thread for the worker");
 }
 
-static psg_status wait_opened(psg_worker *worker)
+/* Until opening has ended, or `deadline_ns` has passed. */
+static void wait_opened(psg_worker *worker, int64_t deadline_ns)
 {
-	while (!atomic_load_explicit(&worker->opened, memory_order_acquire)) {
+	while (atomic_load_explicit(&worker->opening, memory_order_acquire) == PSGI_OPENING &&
+	       psg_now_ns() < deadline_ns) {
 		uint32_t value = psgi_event_value(&worker->news);
 
-		if (!atomic_load_explicit(&worker->opened, memory_order_acquire))
-			(void)psgi_event_wait(&worker->news, value, PSGI_NEVER);
+		if (atomic_load_explicit(&worker->opening, memory_order_acquire) == PSGI_OPENING)
+			(void)psgi_event_wait(&worker->news, value, deadline_ns);
 	}
-	if (worker->open_status == PSG_OK)
-		return PSG_OK;
-	(void)pthread_join(worker->thread, NULL);
-	psgi_keeper_join(&worker->keeper);
-	return worker->open_status;
 }
 
-static void free_worker(psg_worker *worker)
+/* Leaves the worker to its thread; false: opening has ended after all. */
+static bool abandon(psg_worker *worker, int64_t timeout_ns, psg_error *error)
+{
+	pthread_t thread = worker->thread;
+	const char *phase = atomic_load_explicit(&worker->phase, memory_order_relaxed);
+	char name[sizeof(worker->info.name)];
+	int state = PSGI_OPENING;
+
+	(void)snprintf(name, sizeof(name), "%s", worker->device_name);
+	if (!atomic_compare_exchange_strong_explicit(&worker->opening, &state, PSGI_ABANDONED,
+						     memory_order_acq_rel, memory_order_acquire))
+		return false;
+	(void)pthread_detach(thread);
+	(void)psgi_fail(
+		error, PSG_TIMED_OUT,
+		"%s is not open after %.3g s, at '%s': the driver hangs, or needs more time "
+		"(open_timeout_ns); PAGESIFT_GPU=off does without it",
+		name, (double)timeout_ns / (double)PSG_SECOND, phase != NULL ? phase : "opening");
+	return true;
+}
+
+void psgi_worker_free(psg_worker *worker)
 {
 	psgi_lanes_destroy(&worker->lanes);
 	free(worker->device_name);
 	free(worker);
+}
+
+/* On failure nothing is left. */
+static psg_status open_worker(psg_worker *worker, int64_t timeout_ns, psg_error *error)
+{
+	psg_status status = start_threads(worker, error);
+
+	if (status == PSG_OK) {
+		wait_opened(worker, deadline_after(timeout_ns));
+		if (abandon(worker, timeout_ns, error))
+			return PSG_TIMED_OUT;
+		if (worker->open_status == PSG_OK)
+			return PSG_OK;
+		(void)pthread_join(worker->thread, NULL);
+		psgi_keeper_join(&worker->keeper);
+		status = worker->open_status;
+		if (error != NULL)
+			*error = worker->error;
+	}
+	psgi_worker_free(worker);
+	return status;
 }
 
 static psg_status create(const char *device, const psg_worker_options *options, psg_worker **out,
@@ -78,7 +128,7 @@ static psg_status create(const char *device, const psg_worker_options *options, 
 		(void)snprintf(worker->name, sizeof(worker->name), "psg-%.11s", device);
 	worker->device_name = strdup(device);
 	if (worker->device_name == NULL) {
-		free_worker(worker);
+		psgi_worker_free(worker);
 		return psgi_fail(error, PSG_NOMEM, "no memory for a worker");
 	}
 	*out = worker;
@@ -104,16 +154,12 @@ psg_status psg_worker_open(const char *device, const psg_worker_options *options
 		status = create(device, options, &worker, error);
 	if (status != PSG_OK)
 		return status;
-	worker->open_error = error;
-	status = start_threads(worker, error);
+	status = open_worker(
+		worker, options->open_timeout_ns != 0 ? options->open_timeout_ns : DEFAULT_OPEN_NS,
+		error);
 	if (status == PSG_OK)
-		status = wait_opened(worker);
-	if (status != PSG_OK) {
-		free_worker(worker);
-		return status;
-	}
-	*out = worker;
-	return PSG_OK;
+		*out = worker;
+	return status;
 }
 
 const psg_device_info *psg_worker_device(const psg_worker *worker)
@@ -135,13 +181,6 @@ psg_status psg_worker_health(const psg_worker *worker, psg_error *error)
 static bool forked(const psg_worker *worker)
 {
 	return worker->lanes.generation != psgi_fork_generation();
-}
-
-static int64_t deadline_after(int64_t timeout_ns)
-{
-	int64_t now = psg_now_ns();
-
-	return timeout_ns < 0 || timeout_ns > PSGI_NEVER - now ? PSGI_NEVER : now + timeout_ns;
 }
 
 /* What ends away from the worker's thread does not signal (it may not touch the worker), so the
@@ -223,7 +262,7 @@ void psg_worker_close(psg_worker *worker)
 	psgi_keeper_join(&worker->keeper);
 	wait_for_callbacks(worker);
 	psgi_thread_detach(worker->lanes.serial);
-	free_worker(worker);
+	psgi_worker_free(worker);
 }
 
 /* --- counters --- */
@@ -295,10 +334,13 @@ static void add_lane(void *user, psgi_lane *lane)
 void psg_worker_stats_get(const psg_worker *worker, psg_worker_stats *stats)
 {
 	struct sum sum = { .ended = 0 };
+	const char *phase;
 
 	add_load(worker, &sum);
 	*stats = sum.stats;
 	add_outcomes(stats, worker->outcome);
+	phase = atomic_load_explicit(&worker->phase, memory_order_relaxed);
+	stats->phase = phase != NULL ? phase : "";
 	stats->recomputed = atomic_load_explicit(&worker->recomputed, memory_order_relaxed);
 	stats->ops_on_gpu = atomic_load_explicit(&worker->ops_on_gpu, memory_order_relaxed);
 	stats->ops_on_cpu = atomic_load_explicit(&worker->ops_on_cpu, memory_order_relaxed);

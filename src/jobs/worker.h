@@ -3,10 +3,14 @@
 #ifndef PSG_JOBS_WORKER_H
 #define PSG_JOBS_WORKER_H
 
+#include "base/phase.h"
 #include "jobs/ec.h"
 #include "jobs/keeper.h"
 #include "jobs/lanes.h"
 #include "jobs/queue.h"
+
+/* Who opens a worker waits for its thread, for a time: then the thread has to free the worker. */
+typedef enum psgi_opening { PSGI_OPENING, PSGI_OPENED, PSGI_ABANDONED } psgi_opening;
 
 struct psg_worker {
 	psgi_lanes lanes; /* first, for its alignment; `serial` and `generation` are in it */
@@ -38,9 +42,9 @@ struct psg_worker {
 
 	/* Progress of opening and draining. */
 	psgi_event news;
-	atomic_bool opened;
-	psg_status open_status;
-	psg_error *open_error;
+	_Atomic int opening;    /* a psgi_opening */
+	psg_status open_status; /* its message is in `error` */
+	psgi_phase phase;
 	pthread_t thread;
 	psg_device_info info;
 	char *device_name;
@@ -59,6 +63,9 @@ static inline void psgi_count(_Atomic uint64_t *counter)
 
 /* The thread of a worker: opens the device, tells, serves, closes it. */
 void *psgi_worker_main(void *worker);
+
+/* Nothing of it is in use any more. */
+void psgi_worker_free(psg_worker *worker);
 
 /* Ends what came into the lanes after that thread did, in its place. */
 void psgi_worker_end_rest(psg_worker *worker);

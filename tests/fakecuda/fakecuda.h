@@ -19,6 +19,7 @@
  *   FAKECUDA_JIT=TEXT          no PTX compiles, and this is in the log
  *   FAKECUDA_COMPILE_MS=N      a module takes so long, unless CUDA_CACHE_PATH has it; it is put
  *                              there
+ *   FAKECUDA_HANG=SYMBOL       it does not return until fakecuda_fail is called
  *   FAKECUDA_LAUNCH_US=N       each kernel takes so long
  *   FAKECUDA_ARITHMETIC=off    kernels do nothing
  *   FAKECUDA_SKIP=NAME         this kernel does nothing
@@ -56,7 +57,8 @@ typedef struct fakecuda_counts {
 
 typedef void fakecuda_stats_fn(fakecuda_counts *out); /* "fakecuda_stats" */
 
-/* Replaces the rules of FAKECUDA_FAIL and begins to count anew; a lost context is well again. */
+/* Replaces the rules of FAKECUDA_FAIL and begins to count anew; a lost context is well again, and
+ * what hangs returns. */
 typedef void fakecuda_fail_fn(const char *rules); /* "fakecuda_fail" */
 
 #endif

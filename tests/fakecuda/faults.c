@@ -4,9 +4,11 @@
 
 #include "fake.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define MAX_RULES 8
 
@@ -71,11 +73,15 @@ static void read_rules(const char *text)
 	}
 }
 
+/* The function that does not return; NULL: all do. */
+static const char *_Atomic hangs;
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void read_environment(void)
 {
 	read_rules(getenv("FAKECUDA_FAIL"));
+	atomic_store(&hangs, getenv("FAKECUDA_HANG"));
 	fake_configure();
 }
 
@@ -97,12 +103,21 @@ CUresult fake_rule(const char *what)
 	return code;
 }
 
+static void hang(const char *function)
+{
+	const char *which;
+
+	while ((which = atomic_load(&hangs)) != NULL && strcmp(which, function) == 0)
+		(void)nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+}
+
 static CUresult enter(const char *function, bool last)
 {
 	fake_device *device;
 	CUresult code;
 
 	(void)pthread_once(&once, read_environment);
+	hang(function);
 	(void)pthread_mutex_lock(&fake_lock);
 	fake_counts.calls++;
 	code = fake_rule(function);
@@ -140,6 +155,7 @@ void fakecuda_stats(fakecuda_counts *out)
 void fakecuda_fail(const char *text)
 {
 	(void)pthread_once(&once, read_environment);
+	atomic_store(&hangs, NULL);
 	(void)pthread_mutex_lock(&fake_lock);
 	read_rules(text);
 	for (size_t i = 0; i < FAKE_MAX_DEVICES; i++)

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a thread is in that may take long or never end, such as a call of a driver, for others to
+ * tell.  Costs a store where somebody watches, and a look where nobody does.
+ */
+#ifndef PSG_BASE_PHASE_H
+#define PSG_BASE_PHASE_H
+
+#include <stdatomic.h>
+
+/* A literal; NULL: nothing of the kind. */
+typedef const char *_Atomic psgi_phase;
+
+/* From now on the calling thread's phases are stored there; NULL: nowhere. */
+void psgi_phase_watch(psgi_phase *where);
+
+/* Begins a phase; gives the one around it, which is what psgi_phase_end takes. */
+const char *psgi_phase_begin(const char *what);
+void psgi_phase_end(const char *outer);
+
+#endif
