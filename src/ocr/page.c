@@ -109,13 +109,16 @@ static const char *place(const psgi_page *page)
 static void look(psgi_page *page)
 {
 	psg_error error = PSG_ERROR_INIT;
-	int64_t now = psg_now_ns();
+	bool unwanted;
+	int64_t now;
 
 	if (page->status != PSG_OK)
 		return;
+	unwanted = psgi_promise_unwanted(page->future);
+	now = psg_now_ns(); /* after it, or a deadline that passes in between would be a cancel */
 	if (atomic_load_explicit(&page->ocr->closing, memory_order_relaxed))
 		(void)psgi_fail(&error, PSG_CANCELLED, "the engine is closing");
-	else if (!psgi_promise_unwanted(page->future))
+	else if (!unwanted)
 		return;
 	else if (page->deadline_ns <= now)
 		(void)psgi_fail(&error, PSG_TIMED_OUT, "the deadline passed %.1f ms ago",
