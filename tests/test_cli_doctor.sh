@@ -167,10 +167,14 @@ with 0 "compiled kernels are not kept" HOME=
 
 # ---- kernels and speeds
 
+# As many as there are, without a need to change this.
+kernels=$(grep -cE '^	X\(' "$PSG_TOP/kernels/list.h")
+families=$(sed -n '/PSGI_KERNEL_FAMILIES/,/PSGI_KERNELS/p' "$PSG_TOP/kernels/list.h" | grep -cE '^	X\(')
+kernels=$((kernels - families))
 quick=
 with 0 "cases right in"
-also "code 7 modules of kernels loaded in"
-also "45 of 45 kernels run"
+also "code $families modules of kernels loaded in"
+also "$kernels of $kernels kernels run"
 also "product "
 also "floats on the card copy "
 also "/s to the card, "
@@ -191,7 +195,7 @@ also "stop what else uses the card"
 with 2 "cuda:0 cannot be used: PAGESIFT_OPERATORS=dsp: want auto, gpu or cpu" PAGESIFT_OPERATORS=dsp
 # One card that computes wrongly, and the whole machine has another.
 with 0 "cuda:1: self-test of 'matmul': cuda:1: cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX" \
-	FAKECUDA_DEVICES=2 FAKECUDA_FAIL=cuModuleLoadDataEx:8+:218
+	FAKECUDA_DEVICES=2 "FAKECUDA_FAIL=cuModuleLoadDataEx:$((families + 1))+:218"
 
 # Code from the cache or not: what the folder tells, and the time where it cannot tell.
 with 0 "compiled now, and kept in the cache" "CUDA_CACHE_PATH=$work/jit" FAKECUDA_COMPILE_MS=60
@@ -200,8 +204,8 @@ with 0 "compiled now, and not kept" "CUDA_CACHE_PATH=$work/file/jit" FAKECUDA_CO
 also "compiled kernels cannot be kept in $work/file/jit"
 quick=--quick
 with 0 "result a GPU can be used"
-never "code 7"
-never kernels
+never "modules of kernels"
+never "cases right"
 never launch
 
 # ---- no driver: what there is to say depends on the machine
@@ -243,8 +247,8 @@ right "--json tells of its code" has '"ptx": "sm_70", "usable": true'
 right "--json --quick has no tests" has '"code": null, "check": null, "speed": null, "operators": null'
 run doctor --json
 right "--json with tests ends with 0" ended 0
-right "--json tells of modules" has '"modules": \[\{"name": "gemm", "ptx": "sm_70", "load_ms": [0-9.]+\}, '
-right "--json tells of the kernels" has '"wrong": 0, "kernels": 45, "launched": 45, "ms": [0-9.]+, '
+right "--json tells of modules" has '"modules": \[\{"name": "[a-z0-9_]+", "ptx": "sm_70", "load_ms": [0-9.]+\}, '
+right "--json tells of the kernels" has "\"wrong\": 0, \"kernels\": $kernels, \"launched\": $kernels, \"ms\": [0-9.]+, "
 right "--json tells of speeds" has '"product_gflops": [0-9.]+, "copy_bytes": 67108864, "copy_in_gbps": '
 right "--json tells of the rates" has '"operators": \{"product_side": [0-9]+, "gpu_call_us": [0-9.]+, '
 right "--json tells where they are kept" has '"file": "[^"]*/pagesift/rates-GPU-fafafafa-'
