@@ -62,7 +62,8 @@ typedef struct psg_device_info {
  * May block for as long as starting a device takes.  INVALID: not a device
  * name, or a variable below is wrong.  NO_DEVICE, DISABLED, TOO_OLD, DRIVER,
  * JIT, OOM: the GPU cannot be used.  FORKED: a parent of this process used the
- * driver before.  The calling thread's CUDA context is as before the call.
+ * driver before.  The calling thread's CUDA context is as before the call; its
+ * OpenMP loops use as many threads from then on as the device may (info.threads).
  *
  * The environment of a GPU:
  *   PAGESIFT_GPU=off       no GPU is opened or probed

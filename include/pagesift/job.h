@@ -108,8 +108,8 @@ typedef struct psg_job_options {
 	void *user;
 	/*
 	 * An operator or a model run that the worker's GPU fails to do (OOM, DRIVER, JIT, LAUNCH,
-	 * DEVICE_LOST, TOO_OLD) is done again on one core of the CPU, by the worker's thread, which
-	 * does nothing else meanwhile; psg_future_fallback tells.
+	 * DEVICE_LOST, NO_DEVICE, TOO_OLD) is done again on one core of the CPU, by the worker's
+	 * thread, which does nothing else meanwhile; psg_future_fallback tells.
 	 */
 	bool cpu_fallback;
 } psg_job_options;

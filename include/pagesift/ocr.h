@@ -97,13 +97,18 @@ typedef struct psg_page {
 	psg_page_times times;
 } psg_page;
 
-/* Counters since the engine was opened; a snapshot without locks. */
+/* Counters since the engine was opened. */
 typedef struct psg_ocr_stats {
 	uint64_t pages, failed; /* that were read; that ended otherwise */
-	uint64_t fallbacks;  /* of those read: the CPU did some or all, because a GPU had failed */
+	/* Of those read: the CPU did some or all, because a GPU had failed; never more than
+	 * `pages`.
+	 */
+	uint64_t fallbacks;
 	uint64_t moved_jobs; /* that failed on a GPU and went on to another worker */
 } psg_ocr_stats;
 
+/* A snapshot without locks; a page is counted before its future completes.  Any thread, until the
+ * engine closes. */
 PSG_API void psg_ocr_stats_get(const psg_ocr *ocr, psg_ocr_stats *stats);
 
 /*

@@ -444,7 +444,8 @@ typedef struct psg_gpu_speed {
 
 /*
  * Measures that, each the median of a few runs, in less than a second also on a slow card: sizes
- * grow while they are quick.  INVALID: not a GPU; errors as psg_gpu_check_run.
+ * grow while they are quick.  INVALID: not a GPU; errors as psg_gpu_check_run.  Only on the thread
+ * that owns `device`.
  */
 PSG_API psg_status psg_gpu_speed_measure(psg_device *device, psg_gpu_speed *out, psg_error *error);
 

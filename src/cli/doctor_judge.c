@@ -262,7 +262,7 @@ static void judge_test(cli_report *report, const cli_doctor_gpu *gpu)
 	    gpu->rates_error.code == PSG_OOM)
 		advise(finding, "stop what else uses the card: nvidia-smi lists it");
 	else
-		advise(finding, "use the CPU until then (PAGESIFT_GPU=off), try another driver and "
+		advise(finding, "use the CPU meanwhile (PAGESIFT_GPU=off), try another driver and "
 				"PAGESIFT_PTX=sm_61, and report what doctor --json prints");
 }
 

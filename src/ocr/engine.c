@@ -393,9 +393,9 @@ void psg_ocr_close(psg_ocr *ocr)
 
 void psg_ocr_stats_get(const psg_ocr *ocr, psg_ocr_stats *stats)
 {
-	/* The first is counted last: no page has a fallback that was not read. */
-	stats->pages = atomic_load_explicit(&ocr->read, memory_order_acquire);
+	/* Looked at first and counted last, so that there are never more of them than pages. */
+	stats->fallbacks = atomic_load_explicit(&ocr->fallbacks, memory_order_acquire);
+	stats->pages = atomic_load_explicit(&ocr->read, memory_order_relaxed);
 	stats->failed = atomic_load_explicit(&ocr->failed, memory_order_relaxed);
-	stats->fallbacks = atomic_load_explicit(&ocr->fallbacks, memory_order_relaxed);
 	stats->moved_jobs = atomic_load_explicit(&ocr->moved, memory_order_relaxed);
 }

@@ -180,10 +180,11 @@ static void count(const psgi_page *page)
 {
 	psg_ocr *ocr = page->ocr;
 
-	if (page->status == PSG_OK && page->fallback[0] != '\0')
-		(void)atomic_fetch_add_explicit(&ocr->fallbacks, 1, memory_order_relaxed);
 	(void)atomic_fetch_add_explicit(page->status == PSG_OK ? &ocr->read : &ocr->failed, 1,
-					memory_order_release);
+					memory_order_relaxed);
+	/* Release, with psg_ocr_stats_get: who sees a fallback sees its page among those read. */
+	if (page->status == PSG_OK && page->fallback[0] != '\0')
+		(void)atomic_fetch_add_explicit(&ocr->fallbacks, 1, memory_order_release);
 }
 
 static void finish(psgi_page *page)
