@@ -711,6 +711,26 @@ START_TEST(launch_is_refused)
 }
 END_TEST
 
+/* As large as the kernel's own, or it would read past the end. */
+START_TEST(parameter_of_other_size)
+{
+	psg_device *device = opened("cuda");
+	psg_error error = PSG_ERROR_INIT;
+	unary_args args = { .n = 0 };
+	psgi_launch launch = { .kernel = PSGI_GPU_relu,
+			       .grid = { 1, 1, 1 },
+			       .block = { 32, 1, 1 },
+			       .args = &args,
+			       .args_bytes = sizeof(args) - 8 };
+
+	expect(psgi_gpu_launch(device, &launch, &error), PSG_INVALID, &error,
+	       "kernel 'relu': a parameter of 32 bytes, it takes 40");
+	launch.args_bytes = sizeof(args);
+	GOOD(psgi_gpu_launch(device, &launch, why));
+	closed(device);
+}
+END_TEST
+
 /* More shared memory than every block may have is asked for. */
 START_TEST(much_shared_memory)
 {
@@ -1105,6 +1125,7 @@ static TCase *for_any(void)
 	tcase_add_loop_test(tests, copy_ahead_waits_for_the_last_work, 0, 3);
 	tcase_add_test(tests, launches);
 	tcase_add_loop_test(tests, launch_is_refused, 0, COUNT(wrong_launches));
+	tcase_add_test(tests, parameter_of_other_size);
 	tcase_add_test(tests, much_shared_memory);
 	tcase_add_test(tests, blocks_are_aligned_and_reused);
 	tcase_add_test(tests, limit_holds);

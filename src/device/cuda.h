@@ -17,7 +17,7 @@
 
 /* Each kernel of kernels/list.h: PSGI_GPU_sgemm, ... */
 typedef enum psgi_gpu_kernel {
-#define PSGI_GPU_KERNEL(name, family) PSGI_GPU_##name,
+#define PSGI_GPU_KERNEL(name, family, args) PSGI_GPU_##name,
 	PSGI_KERNELS(PSGI_GPU_KERNEL)
 #undef PSGI_GPU_KERNEL
 		PSGI_GPU_KERNELS

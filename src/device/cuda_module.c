@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/phase.h"
+#include "kernels/args.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -20,8 +21,9 @@
 static const struct {
 	const char *name;
 	psgi_gpu_family family;
+	size_t args_bytes;
 } kernels[] = {
-#define KERNEL_ROW(name, family) { #name, PSGI_FAMILY_##family },
+#define KERNEL_ROW(name, family, args) { #name, PSGI_FAMILY_##family, sizeof(args) },
 	PSGI_KERNELS(KERNEL_ROW)
 #undef KERNEL_ROW
 };
@@ -202,6 +204,11 @@ static psg_status check(const psgi_gpu *gpu, const psgi_launch *launch, psg_erro
 				 "kernel '%s': %u bytes of shared memory, %s has %zu",
 				 kernels[launch->kernel].name, launch->shared_bytes,
 				 gpu->device.info.name, gpu->limits.shared_bytes);
+	if (launch->args_bytes != kernels[launch->kernel].args_bytes)
+		return psgi_fail(error, PSG_INVALID,
+				 "kernel '%s': a parameter of %zu bytes, it takes %zu",
+				 kernels[launch->kernel].name, launch->args_bytes,
+				 kernels[launch->kernel].args_bytes);
 	return PSG_OK;
 }
 

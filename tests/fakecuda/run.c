@@ -17,12 +17,12 @@
 #define MAX_THREADS 4      /* of the host: the tests run beside each other */
 #define BLOCK_THREADS 1024 /* the most that a card takes */
 
-#define DECLARE(name, family) extern const struct host_kernel host_##name;
+#define DECLARE(name, family, args) extern const struct host_kernel host_##name;
 PSGI_KERNELS(DECLARE)
 #undef DECLARE
 
 static const struct host_kernel *const kernels[] = {
-#define ROW(name, family) &host_##name,
+#define ROW(name, family, args) &host_##name,
 	PSGI_KERNELS(ROW)
 #undef ROW
 };
