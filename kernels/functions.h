@@ -10,6 +10,11 @@
 
 #include "kernel.h"
 
+/* How the longer ones are compiled: a file that calls them in many places may say OUT_OF_LINE. */
+#ifndef FUNCTION
+#define FUNCTION INLINE
+#endif
+
 INLINE float from_bits(uint32_t bits)
 {
 	union {
@@ -77,7 +82,7 @@ INLINE float split_ln2(float x, float *r)
 	return n;
 }
 
-INLINE float exp_of(float x)
+FUNCTION float exp_of(float x)
 {
 	float n, r;
 
@@ -89,7 +94,7 @@ INLINE float exp_of(float x)
 	return times_power(1.0f + small_expm1(r), (int32_t)n);
 }
 
-INLINE float expm1_of(float x)
+FUNCTION float expm1_of(float x)
 {
 	return x < 0.35f && x > -0.35f ? small_expm1(x) : exp_of(x) - 1.0f;
 }
@@ -110,7 +115,7 @@ INLINE float log_series(float f)
 	return p * f + 1.0f;
 }
 
-INLINE float log_of(float x)
+FUNCTION float log_of(float x)
 {
 	int32_t e = 0, bits;
 	float m;
@@ -134,7 +139,7 @@ INLINE float log_of(float x)
 }
 
 /* log(1 + x) of x > -1: what rounding 1 + x loses is put back as a factor. */
-INLINE float log1p_of(float x)
+FUNCTION float log1p_of(float x)
 {
 	float u = 1.0f + x, d = u - 1.0f;
 
@@ -157,7 +162,7 @@ INLINE float small_erf(float x)
 }
 
 /* e^(z^2) erfc(z) / t in t = 1 / (1 + z / 2) of 0..1, so for every z >= 0 */
-INLINE float large_erfc(float z)
+FUNCTION float large_erfc(float z)
 {
 	float t = 1.0f / (1.0f + 0.5f * z), p = 0.04535133662083337f;
 	float high = from_bits(to_bits(z) & 0xfffff000u); /* so that its square is exact */
@@ -175,7 +180,7 @@ INLINE float large_erfc(float z)
 	return t * p * exp_of(-high * high) * exp_of((high - z) * (high + z));
 }
 
-INLINE float erf_of(float x)
+FUNCTION float erf_of(float x)
 {
 	if (is_nan(x))
 		return x;
@@ -186,7 +191,7 @@ INLINE float erf_of(float x)
 	return x > 0 ? 1.0f - large_erfc(x) : large_erfc(-x) - 1.0f;
 }
 
-INLINE float erfc_of(float x)
+FUNCTION float erfc_of(float x)
 {
 	if (is_nan(x))
 		return x;
@@ -196,66 +201,18 @@ INLINE float erfc_of(float x)
 }
 
 /* Without overflow, and so that the least results keep their digits. */
-INLINE float sigmoid_of(float x)
+FUNCTION float sigmoid_of(float x)
 {
 	float e = exp_of(x < 0 ? x : -x);
 
-	return x < 0 ? e / (1.0f + e) : 1.0f / (1.0f + e);
+	return (x < 0 ? e : 1.0f) / (1.0f + e);
 }
 
-INLINE float tanh_of(float x)
+FUNCTION float tanh_of(float x)
 {
 	float e = expm1_of(x < 0 ? 2 * x : -2 * x), t = -e / (2.0f + e);
 
 	return x < 0 ? -t : t;
-}
-
-/* x - sqrt(x^2 - 1) and its like would cancel; |x| from 1e4 on leaves nothing of the 1. */
-INLINE float asinh_of(float x)
-{
-	float m = x < 0 ? -x : x, v;
-
-	if (m > 1e4f)
-		v = log_of(m) + 0.693147181f;
-	else
-		v = log1p_of(m + m * m / (1.0f + __builtin_sqrtf(m * m + 1.0f)));
-	return x < 0 ? -v : v;
-}
-
-INLINE float acosh_of(float x)
-{
-	float m = x - 1.0f;
-
-	if (x < 1)
-		return (x - x) / (x - x);
-	return x > 1e4f ? log_of(x) + 0.693147181f
-			: log1p_of(m + __builtin_sqrtf(2.0f * m + m * m));
-}
-
-INLINE float atanh_of(float x)
-{
-	float m = x < 0 ? -x : x, v;
-
-	if (!(m < 1))
-		return m == 1 ? x / 0.0f : (x - x) / (x - x);
-	v = 0.5f * log1p_of(2.0f * m / (1.0f - m));
-	return x < 0 ? -v : v;
-}
-
-INLINE float sinh_of(float x)
-{
-	float m = x < 0 ? -x : x, e = expm1_of(m < 88 ? m : m / 2), v;
-
-	/* Past 88 e^m may overflow where sinh does not. */
-	v = m < 88 ? 0.5f * (e + e / (e + 1.0f)) : 0.5f * (e + 1.0f) * (e + 1.0f);
-	return x < 0 ? -v : v;
-}
-
-INLINE float cosh_of(float x)
-{
-	float m = x < 0 ? -x : x, e = exp_of(m < 88 ? m : m / 2);
-
-	return m < 88 ? 0.5f * (e + 1.0f / e) : 0.5f * e * e;
 }
 
 INLINE float clamp_of(float v, float low, float high)
@@ -294,94 +251,6 @@ INLINE float light_function(int32_t function, float x, float alpha, float beta)
 	default:
 		return x;
 	}
-}
-
-INLINE float rare_function(int32_t function, float x, float alpha, float beta)
-{
-	switch (function) {
-	case GPU_ELU:
-		return x < 0 ? alpha * expm1_of(x) : x;
-	case GPU_CELU:
-		return x > 0 ? x : alpha * expm1_of(x / alpha);
-	case GPU_SELU:
-		return x > 0 ? beta * x : beta * alpha * expm1_of(x);
-	case GPU_THRESHOLDED_RELU:
-		return x <= alpha ? 0 : x;
-	case GPU_SOFTPLUS:
-		return (x < 0 ? 0 : x) + log1p_of(exp_of(-__builtin_fabsf(x)));
-	case GPU_SOFTSIGN:
-		return x / (1.0f + __builtin_fabsf(x));
-	case GPU_FLOOR:
-		return __builtin_floorf(x);
-	case GPU_CEIL:
-		return __builtin_ceilf(x);
-	case GPU_ROUND:
-		return __builtin_rintf(x);
-	case GPU_SIGN:
-		return x > 0 ? 1 : x < 0 ? -1 : x;
-	case GPU_SINH:
-		return sinh_of(x);
-	case GPU_COSH:
-		return cosh_of(x);
-	case GPU_ASINH:
-		return asinh_of(x);
-	case GPU_ACOSH:
-		return acosh_of(x);
-	case GPU_ATANH:
-		return atanh_of(x);
-	default:
-		return x;
-	}
-}
-
-/* All functions; once a module, and not at each of a tile's elements. */
-OUT_OF_LINE float any_function(int32_t function, float x, float alpha, float beta)
-{
-	switch (function) {
-	case GPU_SIGMOID:
-		return sigmoid_of(x);
-	case GPU_SILU:
-		return gated(x, sigmoid_of(x));
-	case GPU_GELU:
-		return gated(x, 0.5f * erfc_of(x * -0.707106781f));
-	case GPU_ERF:
-		return erf_of(x);
-	case GPU_TANH:
-		return tanh_of(x);
-	case GPU_EXP:
-		return exp_of(x);
-	case GPU_LOG:
-		return log_of(x);
-	case GPU_SQRT:
-		return __builtin_sqrtf(x);
-	case GPU_RECIPROCAL:
-		return 1.0f / x;
-	default:
-		return function < GPU_SIGMOID ? light_function(function, x, alpha, beta)
-					      : rare_function(function, x, alpha, beta);
-	}
-}
-
-/* A post that needs nothing but the value. */
-INLINE float value_post(const gpu_post *p, float v)
-{
-	float t;
-
-	if (p->kind == GPU_POST_FUNCTION)
-		return any_function(p->function, v, p->alpha, p->beta);
-	t = clamp_of(p->alpha * v + p->beta, p->low, p->high);
-	return p->kind == GPU_POST_GATE ? gated(v, t) : t;
-}
-
-/* All posts of one result; `index` is its place in the output and in the addends. */
-INLINE float after(const gpu_posts *posts, float v, int64_t index)
-{
-	for (int64_t i = 0; i < posts->n; i++) {
-		const gpu_post *p = &posts->at[i];
-
-		v = p->kind == GPU_POST_ADD ? v + p->addend[index] : value_post(p, v);
-	}
-	return v;
 }
 
 #endif

@@ -1,31 +1,93 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tile of a matrix product, for one size: included once for each.
+ * A tile of a matrix product, for the size that SIDE, FOURS_M and FOURS_N say.
  *
  * SIDE columns and rows a block, FOURS_M x FOURS_N groups of 4 x 4 sums a
  * thread.  What a step needs is fetched into registers while the step before is
  * computed from shared memory, of which there are two halves: one barrier a step.
- * NAME(x) makes the names of this size.  Each thread fetches 8 elements of a and
- * 8 of b a step, whatever the size.
+ * Each thread fetches 8 elements of a and 8 of b a step, whatever the size.
+ *
+ * Code costs time when a program first runs, because the driver compiles it
+ * then: what is long stands once, in loops that are not unrolled.
  */
+#ifndef PSG_KERNELS_GEMM_TILE_H
+#define PSG_KERNELS_GEMM_TILE_H
+
+#include "gemm.h"
+#include "window.h"
+
+#define TILE_DEPTH 16 /* of one step: 33 KiB of shared memory for the largest tile */
 #define TILE_THREADS (SIDE / (4 * FOURS_M) * (SIDE / (4 * FOURS_N)))
 #define TILE_X (SIDE / (4 * FOURS_N))             /* threads along a row of c */
-#define TILE_PASS (FOURS_M * FOURS_N < 2 ? 4 : 8) /* fours a thread whose places fit */
+#define TILE_SUMS (4 * FOURS_M * FOURS_N)         /* fours a thread */
+#define TILE_PASS (TILE_SUMS < 8 ? TILE_SUMS : 8) /* those whose places fit */
 
-struct NAME(shared) {
+struct tile_shared {
 	/* a is turned, so that four rows are one load; 4 more so that turning meets few conflicts
 	 */
 	_Alignas(16) float a[2][TILE_DEPTH][SIDE + 4];
 	_Alignas(16) float b[2][TILE_DEPTH][SIDE];
 };
 
-struct NAME(fetched) {
+struct fetched {
 	f4 a[2], b[2];
 };
 
-/* Rows of b, four columns at a time. */
-INLINE void NAME(fetch_rows)(const gemm_args *g, const float GLOBAL *b, int64_t n0, int64_t k0,
-			     int32_t t, struct NAME(fetched) * f)
+/* --- b out of an image: column n is an output pixel, row k a weight's place --- */
+
+/* The output pixel whose column a thread reads. */
+struct pixel {
+	const float GLOBAL *image; /* at its window's first element */
+	int32_t y, x;              /* of that element */
+	int32_t rows, columns;     /* that count; none for a column past the last */
+};
+
+INLINE struct pixel pixel_of(const conv_args *a, const struct tile *tile, int64_t n)
+{
+	const gpu_window *w = &a->window;
+	struct pixel p;
+
+	limits_of(w, tile->sample, &p.rows, &p.columns);
+	if (n >= a->gemm.n)
+		p.rows = 0;
+	p.y = (int32_t)n / w->out_w * w->stride_h - w->pad_h;
+	p.x = (int32_t)n % w->out_w * w->stride_w - w->pad_w;
+	p.image = a->gemm.b + tile->b + (int64_t)p.y * w->in_w + p.x;
+	return p;
+}
+
+INLINE float tap_of(const conv_args *a, const struct pixel *p, int64_t k)
+{
+	const gpu_tap tap = a->taps[k];
+	int32_t y = p->y + tap.row, x = p->x + tap.column;
+
+	return y >= 0 && y < p->rows && x >= 0 && x < p->columns ? p->image[tap.offset] : 0;
+}
+
+/* Eight elements of one column: rows t / SIDE, t / SIDE + 2 .. of the step, because TILE_THREADS is
+ * twice SIDE in every size. */
+INLINE void fetch_image(const conv_args *a, const struct pixel *p, int64_t k0, int32_t t,
+			struct fetched *f)
+{
+	UNROLL for (int32_t i = 0; i < 8; i++)
+	{
+		int64_t k = k0 + t / SIDE + i * (TILE_THREADS / SIDE);
+
+		f->b[i / 4][i % 4] = k < a->gemm.k ? tap_of(a, p, k) : 0;
+	}
+}
+
+INLINE void store_image(struct tile_shared SHARED *s, int32_t half, int32_t t,
+			const struct fetched *f)
+{
+	UNROLL for (int32_t i = 0; i < 8; i++)
+		s->b[half][t / SIDE + i * (TILE_THREADS / SIDE)][t % SIDE] = f->b[i / 4][i % 4];
+}
+
+/* --- b of rows, four columns at a time --- */
+
+INLINE void fetch_rows(const gemm_args *g, const float GLOBAL *b, int64_t n0, int64_t k0, int32_t t,
+		       struct fetched *f)
 {
 	UNROLL for (int32_t r = 0; r < 2; r++)
 	{
@@ -36,8 +98,8 @@ INLINE void NAME(fetch_rows)(const gemm_args *g, const float GLOBAL *b, int64_t 
 	}
 }
 
-INLINE void NAME(store_rows)(struct NAME(shared) SHARED *s, int32_t half, int32_t t,
-			     const struct NAME(fetched) * f)
+INLINE void store_rows(struct tile_shared SHARED *s, int32_t half, int32_t t,
+		       const struct fetched *f)
 {
 	UNROLL for (int32_t r = 0; r < 2; r++) *
 		(f4 SHARED *)&s
@@ -45,29 +107,10 @@ INLINE void NAME(store_rows)(struct NAME(shared) SHARED *s, int32_t half, int32_
 		f->b[r];
 }
 
-#ifdef TILE_OF_IMAGE /* eight elements of one column of b */
-/* Rows t / SIDE, t / SIDE + 2 .. of the step: TILE_THREADS is twice SIDE in every size. */
-INLINE void NAME(fetch_image)(const conv_args *a, const struct pixel *p, int64_t k0, int32_t t,
-			      struct NAME(fetched) * f)
-{
-	UNROLL for (int32_t i = 0; i < 8; i++)
-	{
-		int64_t k = k0 + t / SIDE + i * (TILE_THREADS / SIDE);
+/* --- a, sums, results --- */
 
-		f->b[i / 4][i % 4] = k < a->gemm.k ? tap_of(a, p, k) : 0;
-	}
-}
-
-INLINE void NAME(store_image)(struct NAME(shared) SHARED *s, int32_t half, int32_t t,
-			      const struct NAME(fetched) * f)
-{
-	UNROLL for (int32_t i = 0; i < 8; i++)
-		s->b[half][t / SIDE + i * (TILE_THREADS / SIDE)][t % SIDE] = f->b[i / 4][i % 4];
-}
-#endif
-
-INLINE void NAME(fetch_a)(const gemm_args *g, const float GLOBAL *a, int64_t m0, int64_t k0,
-			  int32_t t, struct NAME(fetched) * f)
+INLINE void fetch_a(const gemm_args *g, const float GLOBAL *a, int64_t m0, int64_t k0, int32_t t,
+		    struct fetched *f)
 {
 	UNROLL for (int32_t r = 0; r < 2; r++)
 	{
@@ -77,15 +120,14 @@ INLINE void NAME(fetch_a)(const gemm_args *g, const float GLOBAL *a, int64_t m0,
 	}
 }
 
-INLINE void NAME(store_a)(struct NAME(shared) SHARED *s, int32_t half, int32_t t,
-			  const struct NAME(fetched) * f)
+INLINE void store_a(struct tile_shared SHARED *s, int32_t half, int32_t t, const struct fetched *f)
 {
 	UNROLL for (int32_t r = 0; r < 2; r++) UNROLL for (int32_t i = 0; i < 4; i++)
 		s->a[half][t % 4 * 4 + i][t / 4 + r * (TILE_THREADS / 4)] = f->a[r][i];
 }
 
 /* sums[i * FOURS_N + j] is row i (of 4 * FOURS_M) and columns of group j. */
-INLINE void NAME(step)(const struct NAME(shared) SHARED *s, int32_t half, int32_t t, f4 *sums)
+INLINE void step(const struct tile_shared SHARED *s, int32_t half, int32_t t, f4 *sums)
 {
 	UNROLL for (int32_t k = 0; k < TILE_DEPTH; k++)
 	{
@@ -102,7 +144,7 @@ INLINE void NAME(step)(const struct NAME(shared) SHARED *s, int32_t half, int32_
 }
 
 /* Bias, posts and storing of four results in a row. */
-INLINE void NAME(put)(const gemm_args *g, const struct tile *tile, int64_t m, int64_t n, f4 v)
+INLINE void put(const gemm_args *g, const struct tile *tile, int64_t m, int64_t n, f4 v)
 {
 	int64_t row = tile->c + m * g->c_row;
 
@@ -122,21 +164,18 @@ INLINE void NAME(put)(const gemm_args *g, const struct tile *tile, int64_t m, in
 	put_four(g->c + row, n, g->n, g->fours_c, v);
 }
 
-/*
- * Results are put from a loop that is not unrolled, or its many conditions would be most of the
- * kernel's code and of the time to compile it: registers cannot be counted through, so that sums
- * lie in shared memory meanwhile, each thread's in a place of its own.
- */
-INLINE void NAME(finish)(const gemm_args *g, const struct tile *tile, struct NAME(shared) SHARED *s,
-			 const f4 *sums, const place *at)
+/* Registers cannot be counted through by a loop that is not unrolled, so that sums lie in shared
+ * memory meanwhile, each thread's in a place of its own. */
+INLINE void finish(const gemm_args *g, const struct tile *tile, struct tile_shared SHARED *s,
+		   const f4 *sums, const place *at)
 {
 	f4 SHARED *room = (f4 SHARED *)s;
 
-	UNROLL for (int32_t pass = 0; pass < 4 * FOURS_M * FOURS_N; pass += TILE_PASS)
+	ROLLED for (int32_t pass = 0; pass < TILE_SUMS; pass += TILE_PASS)
 	{
 		BARRIER(); /* nobody reads the last step any more */
 		UNROLL for (int32_t i = 0; i < TILE_PASS; i++) room[i * TILE_THREADS + THREAD] =
-			sums[pass + i];
+			pass == 0 ? sums[i] : sums[TILE_SUMS - TILE_PASS + i];
 		ROLLED for (int32_t i = 0; i < TILE_PASS; i++)
 		{
 			int32_t row = (pass + i) / FOURS_N, group = (pass + i) % FOURS_N;
@@ -145,11 +184,44 @@ INLINE void NAME(finish)(const gemm_args *g, const struct tile *tile, struct NAM
 			int64_t n = tile->n0 + group * (SIDE / FOURS_N) + THREAD % TILE_X * 4;
 
 			if (m < g->m && n < g->n)
-				NAME(put)(g, tile, m, n, room[i * TILE_THREADS + THREAD]);
+				put(g, tile, m, n, room[i * TILE_THREADS + THREAD]);
 		}
 	}
 }
 
-#undef TILE_PASS
-#undef TILE_THREADS
-#undef TILE_X
+/* One block's part of `g`, which is that of `conv` where this is not NULL. */
+INLINE void product(const gemm_args *g, const conv_args *conv, struct tile_shared SHARED *s,
+		    const place *at)
+{
+	struct tile tile = tile_of(g, BLOCK, SIDE);
+	struct pixel pixel;
+	f4 sums[TILE_SUMS] = { { 0 } };
+	int32_t half = 0;
+
+	if (conv != NULL)
+		pixel = pixel_of(conv, &tile, tile.n0 + THREAD % SIDE);
+	/* What is fetched in the last round lies past the end of k: zeros, and not looked at. */
+	ROLLED for (int64_t k = 0; k < g->k + TILE_DEPTH; k += TILE_DEPTH)
+	{
+		struct fetched f;
+
+		fetch_a(g, g->a + tile.a, tile.m0, k, THREAD, &f);
+		if (conv != NULL)
+			fetch_image(conv, &pixel, k, THREAD, &f);
+		else
+			fetch_rows(g, g->b + tile.b, tile.n0, k, THREAD, &f);
+		if (k > 0) {
+			step(s, half, THREAD, sums);
+			half = 1 - half;
+		}
+		store_a(s, half, THREAD, &f);
+		if (conv != NULL)
+			store_image(s, half, THREAD, &f);
+		else
+			store_rows(s, half, THREAD, &f);
+		BARRIER();
+	}
+	finish(g, &tile, s, sums, at);
+}
+
+#endif

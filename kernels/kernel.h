@@ -49,7 +49,7 @@ static const place *const at = 0;
 #define BARRIER() ((void)at, __syncthreads())
 #define UNROLL _Pragma("unroll")
 #define ROLLED _Pragma("nounroll")
-#define OUT_OF_LINE static __attribute__((noinline))
+#define OUT_OF_LINE static inline __attribute__((noinline))
 
 #else /* the host */
 
@@ -101,11 +101,23 @@ void host_barrier(const place *at);
 #define BARRIER() host_barrier(at)
 #define UNROLL
 #define ROLLED
-#define OUT_OF_LINE static
+#define OUT_OF_LINE static inline
 
 #endif
 
 /* The element or item of this thread when each has one. */
 #define INDEX ((int64_t)BLOCK * THREADS + THREAD)
+
+/* Quotient and rest of a block's number by a count of which there are no more than blocks, and so
+ * fewer than 2^31: divisions of 64 bits are several times dearer, and much code. */
+INLINE int32_t block_over(int32_t block, int64_t n)
+{
+	return (int32_t)((uint32_t)block / (uint32_t)n);
+}
+
+INLINE int32_t block_rest(int32_t block, int64_t n)
+{
+	return (int32_t)((uint32_t)block % (uint32_t)n);
+}
 
 #endif

@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 # The GPU's code. Its PTX is committed, so that only who changes a kernel needs clang 19.
-kernel_sources = \
-	kernels/kernel.h kernels/args.h kernels/list.h kernels/functions.h kernels/walk.h \
-	kernels/window.h kernels/block.h kernels/gemm.h kernels/gemm_tile.h kernels/gemm.c \
-	kernels/conv.c kernels/window.c kernels/element.c kernels/move.c kernels/reduce.c \
-	kernels/sequence.c
+kernel_code = \
+	kernels/gemm_128.c kernels/gemm_64.c kernels/gemm_32.c kernels/gemm_any.c \
+	kernels/gemm_dots.c kernels/conv_128.c kernels/conv_64.c kernels/conv_32.c \
+	kernels/depthwise.c kernels/conv_transpose.c kernels/pool.c kernels/plane.c \
+	kernels/element.c kernels/function.c kernels/binary.c kernels/mix.c kernels/copy.c \
+	kernels/move.c kernels/reduce.c kernels/row.c kernels/attention_16.c \
+	kernels/attention_32.c kernels/attention_64.c
+kernel_headers = \
+	kernels/kernel.h kernels/args.h kernels/list.h kernels/attention.h kernels/block.h \
+	kernels/functions.h kernels/gemm.h kernels/gemm_tile.h kernels/posts.h \
+	kernels/trigonometry.h kernels/walk.h kernels/window.h
 kernel_ptx = \
-	ptx/sm_61/gemm.ptx ptx/sm_61/conv.ptx ptx/sm_61/window.ptx ptx/sm_61/element.ptx \
-	ptx/sm_61/move.ptx ptx/sm_61/reduce.ptx ptx/sm_61/sequence.ptx ptx/sm_70/gemm.ptx \
-	ptx/sm_70/conv.ptx ptx/sm_70/window.ptx ptx/sm_70/element.ptx ptx/sm_70/move.ptx \
-	ptx/sm_70/reduce.ptx ptx/sm_70/sequence.ptx
-EXTRA_DIST += $(kernel_sources) $(kernel_ptx) kernels/ptx.sh
+	ptx/gemm_128.ptx ptx/gemm_64.ptx ptx/gemm_32.ptx ptx/gemm_any.ptx ptx/gemm_dots.ptx \
+	ptx/conv_128.ptx ptx/conv_64.ptx ptx/conv_32.ptx ptx/depthwise.ptx ptx/conv_transpose.ptx \
+	ptx/pool.ptx ptx/plane.ptx ptx/element.ptx ptx/function.ptx ptx/binary.ptx ptx/mix.ptx \
+	ptx/copy.ptx ptx/move.ptx ptx/reduce.ptx ptx/row.ptx ptx/attention_16.ptx \
+	ptx/attention_32.ptx ptx/attention_64.ptx
+EXTRA_DIST += $(kernel_code) $(kernel_headers) $(kernel_ptx) kernels/ptx.sh
 
 CLANG19 = clang-19
 PTXAS = ptxas

@@ -1,50 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One block a result: means of planes, sums along axes. */
+/* Sums along axes, one block a result. */
 #include "block.h"
 
 struct reduce_shared {
 	float room[BLOCK_MOST];
 };
-
-/* The valid columns of plane `BLOCK`, each thread its part. */
-INLINE float plane_part(const global_pool_args *a, const place *at, bool average, int64_t *count)
-{
-	int64_t columns = a->valid != NULL ? a->valid[BLOCK / a->channels] : a->columns;
-	const float GLOBAL *x = a->x + BLOCK * a->outer * a->columns * a->inner;
-	int64_t row = columns * a->inner;
-	float part = average ? 0 : -GPU_INFINITY;
-
-	*count = a->outer * row;
-	for (int64_t i = THREAD; i < *count; i += THREADS) {
-		/* The counts of a plane fit 32 bits in all but absurd images. */
-		int64_t r = *count <= UINT32_MAX ? (uint32_t)i / (uint32_t)row : i / row;
-		float v = x[r * a->columns * a->inner + (i - r * row)];
-
-		part = average ? part + v : larger(part, v);
-	}
-	(void)at;
-	return part;
-}
-
-KERNEL_SHARED(global_avg, global_pool_args, struct reduce_shared)
-{
-	int64_t count;
-	float part = plane_part(&a, at, true, &count);
-	float sum = block_sum(at, SHARED_OF(global_avg)->room, part);
-
-	if (THREAD == 0)
-		a.y[BLOCK] = sum / (float)count;
-}
-
-KERNEL_SHARED(global_max, global_pool_args, struct reduce_shared)
-{
-	int64_t count;
-	float part = plane_part(&a, at, false, &count);
-	float most = block_max(at, SHARED_OF(global_max)->room, part);
-
-	if (THREAD == 0)
-		a.y[BLOCK] = most;
-}
 
 INLINE float first_of(int32_t kind)
 {
@@ -78,7 +38,8 @@ INLINE float taken(int32_t kind, float v)
 KERNEL_SHARED(reduce, reduce_args, struct reduce_shared)
 {
 	struct reduce_shared SHARED *s = SHARED_OF(reduce);
-	const float GLOBAL *x = a.x + BLOCK / a.step * a.n * a.step + BLOCK % a.step;
+	const float GLOBAL *x =
+		a.x + block_over(BLOCK, a.step) * a.n * a.step + block_rest(BLOCK, a.step);
 	float part = first_of(a.kind);
 
 	for (int64_t i = THREAD; i < a.n; i += THREADS)

@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include "device/cuda.h"
+#include "device/ptx.h"
 #include "driver/cuda.h"
 #include "kernels/args.h"
 
@@ -154,6 +155,45 @@ START_TEST(chooses_ptx)
 	ck_assert_int_eq(psgi_gpu_ptx(device), choices[_i].ptx);
 	ck_assert_int_eq(psg_device_info_get(device)->gpu.ptx, choices[_i].ptx);
 	closed(device);
+}
+END_TEST
+
+/* Each kernel of the list is in its text with the parameter that the host fills, for each target.
+ */
+static const struct listed {
+	const char *name;
+	psgi_gpu_family family;
+	size_t bytes;
+} listed[] = {
+#define LISTED(name, family, args) { #name, PSGI_FAMILY_##family, sizeof(args) },
+	PSGI_KERNELS(LISTED)
+#undef LISTED
+};
+
+START_TEST(ptx_has_the_kernels)
+{
+	static const int targets[] = {
+#define TARGET(target) target,
+		PSGI_PTX_TARGETS(TARGET)
+#undef TARGET
+	};
+
+	for (size_t i = 0; i < 2 * sizeof(listed) / sizeof(listed[0]); i++) {
+		const struct listed *row = &listed[i / 2];
+		char *text = psgi_ptx_text(row->family, targets[i % 2]), words[80];
+		const char *at;
+
+		ck_assert_ptr_nonnull(text);
+		(void)snprintf(words, sizeof(words), "\n.target sm_%d\n", targets[i % 2]);
+		ck_assert_ptr_nonnull(strstr(text, words));
+		(void)snprintf(words, sizeof(words), ".visible .entry %s(\n", row->name);
+		at = strstr(text, words);
+		ck_assert_msg(at != NULL, "%s is not in its text", row->name);
+		at = strchr(at, '[');
+		ck_assert_ptr_nonnull(at);
+		ck_assert_uint_eq(strtoul(at + 1, NULL, 10), row->bytes);
+		free(text);
+	}
 }
 END_TEST
 
@@ -1118,6 +1158,7 @@ static TCase *for_any(void)
 	tcase_add_test(tests, other_threads_are_refused);
 	tcase_add_test(tests, forked_child);
 	tcase_add_loop_test(tests, child_of_one_that_asked, 0, COUNT(asked));
+	tcase_add_test(tests, ptx_has_the_kernels);
 	tcase_add_test(tests, ptx_is_forced);
 	tcase_add_test(tests, copies);
 	tcase_add_test(tests, copies_without_waiting);

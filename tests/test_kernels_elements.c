@@ -45,7 +45,7 @@ START_TEST(of_one)
 }
 END_TEST
 
-/* As posts of an operator whose kernel takes them, and of one whose kernel does not. */
+/* As posts of an operator whose kernel takes some of them, and of one whose kernel takes none. */
 START_TEST(as_posts)
 {
 	char what[64];
@@ -54,9 +54,12 @@ START_TEST(as_posts)
 		t_gpu_case c = { .kind = PSG_OP_MATMUL,
 				 .n_in = 2,
 				 .in = { T_S(7, 3), T_S(3, 5) },
-				 .n_post = 2,
+				 .n_post = 4,
 				 .specials = true,
-				 .post = { { PSG_OP_ADD, 0, 0 }, { functions[k], 0.6F, 0.9F } } };
+				 .post = { { PSG_OP_ADD, 0, 0 },
+					   { functions[k], 0.6F, 0.9F },
+					   { PSG_OP_ADD, 0, 0 },
+					   { PSG_OP_RELU, 0, 0 } } };
 
 		(void)snprintf(what, sizeof(what), "%s after a product", psg_op_name(functions[k]));
 		t_gpu_check(&c, what);

@@ -10,6 +10,7 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define JIT_LOG_SIZE 4096 /* chosen: more than a message takes */
@@ -30,21 +31,25 @@ static const struct {
 
 /* --- families --- */
 
-static CUresult load_text(const psgi_gpu *gpu, const char *text, const char *phase,
-			  CUmodule *module, char *log)
+/* NOMEM only where there is none for the text; else what the driver said. */
+static psg_status load_text(const psgi_gpu *gpu, psgi_gpu_family family, CUmodule *module,
+			    CUresult *result, char *log)
 {
+	char *text = psgi_ptx_text(family, gpu->ptx);
 	CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
 	void *values[] = { log, NULL };
 	uintptr_t size = JIT_LOG_SIZE;
 	const char *outer;
-	CUresult result;
 
+	if (text == NULL)
+		return PSG_NOMEM;
 	memcpy(&values[1], &size, sizeof(size)); /* a number where a pointer fits */
 	log[0] = '\0';
-	outer = psgi_phase_begin(phase);
-	result = gpu->cuda->module_load(module, text, 2, options, values);
+	outer = psgi_phase_begin(psgi_family_phase(family));
+	*result = gpu->cuda->module_load(module, text, 2, options, values);
 	psgi_phase_end(outer);
-	return result;
+	free(text);
+	return PSG_OK;
 }
 
 /* Is it about the code, so that older code may do? */
@@ -95,8 +100,9 @@ psg_status psgi_gpu_load_family(psgi_gpu *gpu, psgi_gpu_family family, psg_error
 	for (;;) {
 		int lower = psgi_ptx_target(gpu->ptx - 1);
 
-		result = load_text(gpu, psgi_ptx_text(family, gpu->ptx), psgi_family_phase(family),
-				   &gpu->modules[family], log);
+		if (load_text(gpu, family, &gpu->modules[family], &result, log) != PSG_OK)
+			return psgi_fail(error, PSG_NOMEM, "no memory for the PTX of '%s'",
+					 psgi_family_name(family));
 		if (result == CUDA_SUCCESS)
 			break;
 		gpu->modules[family] = NULL;

@@ -4,81 +4,70 @@
 
 #include "device/ptx.h"
 
-/* The assembler looks in the source's top folder; the driver wants a 0 at the end. */
-#define EMBED(target, family)                                                                      \
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The assembler looks in the source's top folder; a 0 ends the string. */
+#define EMBED(family)                                                                              \
 	__asm__(".pushsection .rodata\n"                                                           \
-		".globl psgi_ptx_" #target "_" #family "\n"                                        \
-		".hidden psgi_ptx_" #target "_" #family "\n"                                       \
-		"psgi_ptx_" #target "_" #family ":\n"                                              \
-		".incbin \"ptx/sm_" #target "/" #family ".ptx\"\n"                                 \
+		".globl psgi_ptx_" #family "\n"                                                    \
+		".hidden psgi_ptx_" #family "\n"                                                   \
+		"psgi_ptx_" #family ":\n"                                                          \
+		".incbin \"ptx/" #family ".ptx\"\n"                                                \
 		".byte 0\n"                                                                        \
 		".popsection\n");                                                                  \
-	extern const char psgi_ptx_##target##_##family[];
+	extern const char psgi_ptx_##family[];
 
-#define EMBED_61(family) EMBED(61, family)
-#define EMBED_70(family) EMBED(70, family)
-PSGI_KERNEL_FAMILIES(EMBED_61)
-PSGI_KERNEL_FAMILIES(EMBED_70)
-
-static const char *const names[] = {
-#define NAME(family) #family,
-	PSGI_KERNEL_FAMILIES(NAME)
-#undef NAME
-};
-
-static const char *const phases[] = {
-#define PHASE(family) "compiling or loading the kernels '" #family "'",
-	PSGI_KERNEL_FAMILIES(PHASE)
-#undef PHASE
-};
-
-static const char *const texts_61[] = {
-#define TEXT(family) psgi_ptx_61_##family,
-	PSGI_KERNEL_FAMILIES(TEXT)
-#undef TEXT
-};
-
-static const char *const texts_70[] = {
-#define TEXT(family) psgi_ptx_70_##family,
-	PSGI_KERNEL_FAMILIES(TEXT)
-#undef TEXT
-};
+PSGI_KERNEL_FAMILIES(EMBED)
 
 static const struct {
-	int target;
-	const char *const *texts;
-} targets[] = {
-#define ROW(target) { target, texts_##target },
-	PSGI_PTX_TARGETS(ROW)
+	const char *name, *phase, *text;
+} families[] = {
+#define ROW(family)                                                                                \
+	{ #family, "compiling or loading the kernels '" #family "'", psgi_ptx_##family },
+	PSGI_KERNEL_FAMILIES(ROW)
 #undef ROW
 };
 
-#define N_TARGETS (sizeof(targets) / sizeof(targets[0]))
+static const int targets[] = {
+#define TARGET(target) target,
+	PSGI_PTX_TARGETS(TARGET)
+#undef TARGET
+};
 
 const char *psgi_family_name(psgi_gpu_family family)
 {
-	return names[family];
+	return families[family].name;
 }
 
 const char *psgi_family_phase(psgi_gpu_family family)
 {
-	return phases[family];
+	return families[family].phase;
 }
 
 int psgi_ptx_target(int most)
 {
 	int best = 0;
 
-	for (size_t i = 0; i < N_TARGETS; i++)
-		if (targets[i].target <= most)
-			best = targets[i].target;
+	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
+		if (targets[i] <= most)
+			best = targets[i];
 	return best;
 }
 
-const char *psgi_ptx_text(psgi_gpu_family family, int target)
+char *psgi_ptx_text(psgi_gpu_family family, int target)
 {
-	for (size_t i = 0; i < N_TARGETS; i++)
-		if (targets[i].target == target)
-			return targets[i].texts[family];
-	return NULL;
+	static const char directive[] = "\n.target sm_";
+	const char *text = families[family].text, *at = strstr(text, directive), *rest;
+	size_t size = strlen(text) + 16; /* 16: more than a number takes */
+	char *copy = malloc(size);
+
+	if (copy == NULL)
+		return NULL;
+	/* What has no target is the driver's to refuse. */
+	at = at != NULL ? at + sizeof(directive) - 1 : text;
+	rest = at + strspn(at, "0123456789");
+	(void)snprintf(copy, size, "%.*s%d%s", (int)(at - text), text, target, rest);
+	return copy;
 }

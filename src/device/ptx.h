@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-/* The targets that every family is compiled for, rising. */
+/* The targets that every family can be loaded for, rising; the first is what the files say. */
 #define PSGI_PTX_TARGETS(X) X(61) X(70)
 
 typedef enum psgi_gpu_family {
@@ -25,7 +25,7 @@ const char *psgi_family_phase(psgi_gpu_family family);
 /* The largest target up to `most`; 0: there is none. */
 int psgi_ptx_target(int most);
 
-/* The text of a family for one of the targets; constant. */
-const char *psgi_ptx_text(psgi_gpu_family family, int target);
+/* The text of a family for one of the targets, for the caller to free; NULL: no memory. */
+char *psgi_ptx_text(psgi_gpu_family family, int target);
 
 #endif

@@ -56,130 +56,85 @@ psg_status psgi_cuda_table(psgi_cuda *cuda, const void *from, size_t bytes, psg_
 				: status;
 }
 
-/* --- functions and posts --- */
+/* --- posts --- */
 
-int32_t psgi_cuda_function(psg_op_kind kind)
+/* The few forms that kernels apply without code of their own for each; false: it is none. */
+static bool post_of(const psgi_epilogue *e, gpu_post *p)
 {
-	switch (kind) {
-#define SAME(KIND)                                                                                 \
-	case PSG_OP_##KIND:                                                                        \
-		return GPU_##KIND;
-		SAME(IDENTITY)
-		SAME(RELU)
-		SAME(CLIP)
-		SAME(AFFINE)
-		SAME(HARDSIGMOID)
-		SAME(SE_GATE)
-		SAME(HARDSWISH)
-		SAME(LEAKY_RELU)
-		SAME(ABS)
-		SAME(NEG)
-		SAME(SIGMOID)
-		SAME(SILU)
-		SAME(GELU)
-		SAME(ERF)
-		SAME(TANH)
-		SAME(EXP)
-		SAME(LOG)
-		SAME(SQRT)
-		SAME(RECIPROCAL)
-		SAME(ELU)
-		SAME(CELU)
-		SAME(SELU)
-		SAME(THRESHOLDED_RELU)
-		SAME(SOFTPLUS)
-		SAME(SOFTSIGN)
-		SAME(FLOOR)
-		SAME(CEIL)
-		SAME(ROUND)
-		SAME(SIGN)
-		SAME(SINH)
-		SAME(COSH)
-		SAME(ASINH)
-		SAME(ACOSH)
-		SAME(ATANH)
-#undef SAME
-	default:
-		return -1;
-	}
-}
-
-void psgi_cuda_parameters(psg_op_kind kind, float *alpha, float *beta)
-{
-	if (kind == PSG_OP_HARDSIGMOID && *alpha == 0 && *beta == 0) {
-		*alpha = 1.0F / 6;
-		*beta = 0.5F;
-	}
-}
-
-/* The few forms that tiles apply without a call. */
-static gpu_post post_of(const psgi_epilogue *e)
-{
-	gpu_post p = { .kind = GPU_POST_CLAMP, .alpha = 1, .low = -INFINITY, .high = INFINITY };
-
+	*p = (gpu_post){ .kind = GPU_POST_CLAMP, .alpha = 1, .low = -INFINITY, .high = INFINITY };
 	switch (e->kind) {
-	case PSG_OP_ADD:
-		p.kind = GPU_POST_ADD;
-		break;
 	case PSG_OP_RELU:
-		p.low = 0;
-		break;
+		p->low = 0;
+		return true;
 	case PSG_OP_CLIP:
-		p.low = e->alpha;
-		p.high = e->beta;
-		break;
+		p->low = e->alpha;
+		p->high = e->beta;
+		return true;
 	case PSG_OP_AFFINE:
-		p.alpha = e->alpha;
-		p.beta = e->beta;
-		break;
+		p->alpha = e->alpha;
+		p->beta = e->beta;
+		return true;
 	case PSG_OP_HARDSIGMOID:
 	case PSG_OP_SE_GATE:
 	case PSG_OP_HARDSWISH:
-		p.alpha = e->kind == PSG_OP_SE_GATE ? 0.2F : 1.0F / 6;
-		p.beta = 0.5F;
+		p->alpha = e->kind == PSG_OP_SE_GATE ? 0.2F : 1.0F / 6;
+		p->beta = 0.5F;
 		if (e->kind == PSG_OP_HARDSIGMOID && (e->alpha != 0 || e->beta != 0)) {
-			p.alpha = e->alpha;
-			p.beta = e->beta;
+			p->alpha = e->alpha;
+			p->beta = e->beta;
 		}
-		p.low = 0;
-		p.high = 1;
+		p->low = 0;
+		p->high = 1;
 		if (e->kind == PSG_OP_HARDSWISH)
-			p.kind = GPU_POST_GATE;
-		break;
+			p->kind = GPU_POST_GATE;
+		return true;
+	case PSG_OP_SIGMOID:
+	case PSG_OP_SILU:
+	case PSG_OP_LEAKY_RELU:
+		p->kind = GPU_POST_FUNCTION;
+		p->function = e->kind == PSG_OP_SIGMOID ? GPU_SIGMOID
+			      : e->kind == PSG_OP_SILU  ? GPU_SILU
+							: GPU_LEAKY_RELU;
+		p->alpha = e->alpha;
+		return true;
 	default:
-		p.kind = GPU_POST_FUNCTION;
-		p.function = psgi_cuda_function(e->kind);
-		p.alpha = e->alpha;
-		p.beta = e->beta;
-		break;
-	}
-	return p;
-}
-
-bool psgi_cuda_posts(psgi_cuda_launch *l, size_t offset, const psgi_epilogue *post, size_t n_post,
-		     size_t first_in)
-{
-	gpu_posts posts = { .n = 0 };
-
-	if (n_post > GPU_MAX_POST)
 		return false;
-	for (size_t i = 0; i < n_post; i++) {
-		gpu_post p = post_of(&post[i]);
-
-		if (p.kind == GPU_POST_FUNCTION && p.function < 0)
-			return false;
-		if (p.kind == GPU_POST_ADD)
-			psgi_cuda_slot(l, PSGI_SLOT_IN, first_in++,
-				       offset + offsetof(gpu_posts, at) +
-					       (size_t)posts.n * sizeof(p) +
-					       offsetof(gpu_post, addend));
-		posts.at[posts.n++] = p;
 	}
-	memcpy((char *)&l->args + offset, &posts, sizeof(posts));
-	return true;
 }
 
-/* For kernels that take no posts: launches of their own on what was written. */
+static gpu_posts *posts_at(psgi_cuda_launch *l, size_t offset)
+{
+	return (void *)((char *)&l->args + offset);
+}
+
+void psgi_cuda_post_add(psgi_cuda_launch *l, size_t offset, size_t index)
+{
+	gpu_posts *posts = posts_at(l, offset);
+	size_t at = offset + offsetof(gpu_posts, at) + (size_t)posts->n * sizeof(gpu_post);
+
+	psgi_cuda_slot(l, PSGI_SLOT_IN, index, at + offsetof(gpu_post, addend));
+	posts->at[posts->n++] = (gpu_post){ .kind = GPU_POST_ADD };
+}
+
+void psgi_cuda_posts(psgi_cuda_launch *l, size_t offset, psgi_cuda_post_list *list)
+{
+	gpu_posts *posts = posts_at(l, offset);
+	size_t next = list->first_in;
+
+	for (; list->taken < list->n && posts->n < GPU_MAX_POST; list->taken++) {
+		const psgi_epilogue *e = &list->post[list->taken];
+		gpu_post p;
+
+		if (e->kind == PSG_OP_ADD)
+			psgi_cuda_post_add(l, offset, next++);
+		else if (post_of(e, &p))
+			posts->at[posts->n++] = p;
+		else
+			return;
+	}
+}
+
+/* Launches of their own for what the operator's kernel did not take, on what it wrote. */
 static bool append_posts(psgi_cuda *cuda, const psgi_call *call, const psgi_cuda_post_list *posts)
 {
 	int64_t n = psg_shape_elements(&call->out[0].shape);
@@ -187,24 +142,23 @@ static bool append_posts(psgi_cuda *cuda, const psgi_call *call, const psgi_cuda
 
 	for (size_t i = 0; i < posts->n; i++) {
 		const psgi_epilogue *e = &posts->post[i];
-		int32_t function = psgi_cuda_function(e->kind);
+		bool adds = e->kind == PSG_OP_ADD;
 		psgi_cuda_launch *l;
 
-		if (e->kind == PSG_OP_ADD) {
+		next += adds;
+		if (i < posts->taken)
+			continue;
+		if (adds) {
 			l = psgi_cuda_each(cuda, PSGI_GPU_add2, n, sizeof(add2_args));
 			l->args.add2.n = n;
 			PSGI_SLOT(l, PSGI_SLOT_OUT, 0, add2_args, a);
-			PSGI_SLOT(l, PSGI_SLOT_IN, next++, add2_args, b);
+			PSGI_SLOT(l, PSGI_SLOT_IN, next - 1, add2_args, b);
 			PSGI_SLOT(l, PSGI_SLOT_OUT, 0, add2_args, y);
 			continue;
 		}
-		if (function < 0)
+		l = psgi_cuda_unary(cuda, e->kind, (psg_unary_params){ e->alpha, e->beta }, n);
+		if (l == NULL)
 			return false;
-		l = psgi_cuda_each(cuda, PSGI_GPU_unary, n, sizeof(unary_args));
-		l->args.unary = (unary_args){
-			.n = n, .alpha = e->alpha, .beta = e->beta, .function = function
-		};
-		psgi_cuda_parameters(e->kind, &l->args.unary.alpha, &l->args.unary.beta);
 		PSGI_SLOT(l, PSGI_SLOT_OUT, 0, unary_args, x);
 		PSGI_SLOT(l, PSGI_SLOT_OUT, 0, unary_args, y);
 	}
@@ -274,25 +228,25 @@ static psgi_kernel *shrink(psgi_cuda *cuda)
 	return smaller != NULL ? &smaller->kernel : &cuda->kernel;
 }
 
+static psgi_cuda_family *const families[] = { psgi_cuda_conv,   psgi_cuda_matmul,
+					      psgi_cuda_window, psgi_cuda_element,
+					      psgi_cuda_move,   psgi_cuda_sequence };
+
 static psg_status choose(psgi_cuda *cuda, const psgi_call *call, psgi_cuda_post_list *posts,
 			 bool *done, psg_error *error)
 {
-	psg_status status = psgi_cuda_conv(cuda, call, posts, done, error);
+	psg_status status = PSG_OK;
 
-	if (status == PSG_OK && !*done)
-		status = psgi_cuda_matmul(cuda, call, posts, done, error);
-	if (status == PSG_OK && !*done)
-		status = psgi_cuda_window(cuda, call, done, error);
-	if (status == PSG_OK && !*done)
-		status = psgi_cuda_element(cuda, call, done, error);
-	if (status == PSG_OK && !*done)
-		status = psgi_cuda_move(cuda, call, done, error);
-	if (status == PSG_OK && !*done)
-		status = psgi_cuda_sequence(cuda, call, done, error);
-	if (status == PSG_OK && *done && !posts->taken)
-		*done = append_posts(cuda, call, posts);
-	*done = *done && !cuda->beyond;
-	return status;
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]) && !*done; i++) {
+		cuda->n_launches = 0; /* one that could not may have begun */
+		cuda->beyond = false;
+		posts->taken = 0;
+		status = families[i](cuda, call, posts, done, error);
+		if (status != PSG_OK)
+			return status;
+	}
+	*done = *done && append_posts(cuda, call, posts) && !cuda->beyond;
+	return PSG_OK;
 }
 
 psg_status psgi_cuda_kernel(psg_device *device, const psgi_call *call, const psgi_epilogue *post,

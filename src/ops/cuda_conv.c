@@ -79,8 +79,8 @@ static bool depthwise(psgi_cuda *cuda, const psgi_call *call, const gpu_window *
 		PSGI_SLOT(l, PSGI_SLOT_IN, 2, depthwise_args, bias);
 	PSGI_SLOT(l, PSGI_SLOT_OUT, 0, depthwise_args, y);
 	psgi_cuda_valid(l, call, offsetof(depthwise_args, window));
-	return psgi_cuda_posts(l, offsetof(depthwise_args, posts), posts->post, posts->n,
-			       posts->first_in);
+	psgi_cuda_posts(l, offsetof(depthwise_args, posts), posts);
+	return true;
 }
 
 /* What point and window convolutions have in common: sample and group are the matrices. */
@@ -145,8 +145,8 @@ static bool single(psgi_cuda *cuda, const psgi_call *call, psgi_cuda_post_list *
 	if (psgi_has_input(call, 2))
 		PSGI_SLOT(l, PSGI_SLOT_IN, 2, gemm_args, bias);
 	PSGI_SLOT(l, PSGI_SLOT_OUT, 0, gemm_args, c);
-	return psgi_cuda_posts(l, offsetof(gemm_args, posts), posts->post, posts->n,
-			       posts->first_in);
+	psgi_cuda_posts(l, offsetof(gemm_args, posts), posts);
+	return true;
 }
 
 static bool point(psgi_cuda *cuda, const psgi_call *call, const gpu_window *w,
@@ -163,8 +163,8 @@ static bool point(psgi_cuda *cuda, const psgi_call *call, const gpu_window *w,
 	l->args.gemm = product_of(call, pixels, pixels);
 	product_slots(l, call);
 	psgi_cuda_tile(cuda, l, &l->args.gemm, &tiles);
-	return l->blocks >= 0 && psgi_cuda_posts(l, offsetof(gemm_args, posts), posts->post,
-						 posts->n, posts->first_in);
+	psgi_cuda_posts(l, offsetof(gemm_args, posts), posts);
+	return l->blocks >= 0;
 }
 
 /* Where each weight of a group finds its input. */
@@ -204,9 +204,9 @@ static psg_status image(psgi_cuda *cuda, const psgi_call *call, const gpu_window
 	product_slots(l, call);
 	psgi_cuda_valid(l, call, offsetof(conv_args, window));
 	psgi_cuda_tile(cuda, l, &a->gemm, &tiles);
-	if (l->blocks < 0 || !psgi_cuda_posts(l, offsetof(conv_args, gemm.posts), posts->post,
-					      posts->n, posts->first_in))
+	if (l->blocks < 0)
 		return PSG_OK;
+	psgi_cuda_posts(l, offsetof(conv_args, gemm.posts), posts);
 	status = copy_taps(cuda, w, a->gemm.k, error);
 	a->taps = cuda->table;
 	*done = status == PSG_OK;
@@ -231,8 +231,8 @@ static bool transposed(psgi_cuda *cuda, const psgi_call *call, const gpu_window 
 		PSGI_SLOT(l, PSGI_SLOT_IN, 2, conv_transpose_args, bias);
 	PSGI_SLOT(l, PSGI_SLOT_OUT, 0, conv_transpose_args, y);
 	psgi_cuda_valid(l, call, offsetof(conv_transpose_args, window));
-	return psgi_cuda_posts(l, offsetof(conv_transpose_args, posts), posts->post, posts->n,
-			       posts->first_in);
+	psgi_cuda_posts(l, offsetof(conv_transpose_args, posts), posts);
+	return true;
 }
 
 psg_status psgi_cuda_conv(psgi_cuda *cuda, const psgi_call *call, psgi_cuda_post_list *posts,
@@ -243,7 +243,6 @@ psg_status psgi_cuda_conv(psgi_cuda *cuda, const psgi_call *call, psgi_cuda_post
 	if ((call->kind != PSG_OP_CONV && call->kind != PSG_OP_CONV_TRANSPOSE) ||
 	    !psgi_cuda_window_of(call, &w, NULL))
 		return PSG_OK;
-	posts->taken = true;
 	if (psg_shape_elements(&call->out[0].shape) == 0) {
 		*done = true; /* nothing to write, whatever the other sizes are */
 		return PSG_OK;

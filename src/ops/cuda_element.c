@@ -4,6 +4,53 @@
 
 #include "ops/cuda_internal.h"
 
+/* The function of the kernels for an operator; -1: they have none. */
+static int32_t function_of(psg_op_kind kind)
+{
+	switch (kind) {
+#define SAME(KIND)                                                                                 \
+	case PSG_OP_##KIND:                                                                        \
+		return GPU_##KIND;
+		SAME(IDENTITY)
+		SAME(RELU)
+		SAME(CLIP)
+		SAME(AFFINE)
+		SAME(HARDSIGMOID)
+		SAME(SE_GATE)
+		SAME(HARDSWISH)
+		SAME(LEAKY_RELU)
+		SAME(ABS)
+		SAME(NEG)
+		SAME(SIGMOID)
+		SAME(SILU)
+		SAME(GELU)
+		SAME(ERF)
+		SAME(TANH)
+		SAME(EXP)
+		SAME(LOG)
+		SAME(SQRT)
+		SAME(RECIPROCAL)
+		SAME(ELU)
+		SAME(CELU)
+		SAME(SELU)
+		SAME(THRESHOLDED_RELU)
+		SAME(SOFTPLUS)
+		SAME(SOFTSIGN)
+		SAME(FLOOR)
+		SAME(CEIL)
+		SAME(ROUND)
+		SAME(SIGN)
+		SAME(SINH)
+		SAME(COSH)
+		SAME(ASINH)
+		SAME(ACOSH)
+		SAME(ATANH)
+#undef SAME
+	default:
+		return -1;
+	}
+}
+
 /* The kernels that have a name of their own. */
 static psgi_gpu_kernel unary_kernel(psg_op_kind kind)
 {
@@ -25,20 +72,32 @@ static psgi_gpu_kernel unary_kernel(psg_op_kind kind)
 	}
 }
 
-static bool unary(psgi_cuda *cuda, const psgi_call *call)
+psgi_cuda_launch *psgi_cuda_unary(psgi_cuda *cuda, psg_op_kind kind, psg_unary_params params,
+				  int64_t n)
 {
-	int64_t n = psg_shape_elements(&call->out[0].shape);
-	int32_t function = psgi_cuda_function(call->kind);
+	int32_t function = function_of(kind);
 	psgi_cuda_launch *l;
 
-	if (function < 0 || call->kind == PSG_OP_IDENTITY || call->in[0].dtype != PSG_F32)
+	if (function < 0)
+		return NULL;
+	if (kind == PSG_OP_HARDSIGMOID && params.alpha == 0 && params.beta == 0)
+		params = (psg_unary_params){ 1.0F / 6, 0.5F };
+	l = psgi_cuda_each(cuda, unary_kernel(kind), n, sizeof(unary_args));
+	l->args.unary = (unary_args){
+		.n = n, .alpha = params.alpha, .beta = params.beta, .function = function
+	};
+	return l;
+}
+
+static bool unary(psgi_cuda *cuda, const psgi_call *call)
+{
+	psgi_cuda_launch *l = NULL;
+
+	if (call->kind != PSG_OP_IDENTITY && call->in[0].dtype == PSG_F32)
+		l = psgi_cuda_unary(cuda, call->kind, call->params->unary,
+				    psg_shape_elements(&call->out[0].shape));
+	if (l == NULL)
 		return false;
-	l = psgi_cuda_each(cuda, unary_kernel(call->kind), n, sizeof(unary_args));
-	l->args.unary = (unary_args){ .n = n,
-				      .alpha = call->params->unary.alpha,
-				      .beta = call->params->unary.beta,
-				      .function = function };
-	psgi_cuda_parameters(call->kind, &l->args.unary.alpha, &l->args.unary.beta);
 	PSGI_SLOT(l, PSGI_SLOT_IN, 0, unary_args, x);
 	PSGI_SLOT(l, PSGI_SLOT_OUT, 0, unary_args, y);
 	return true;
@@ -139,8 +198,10 @@ static bool channel(psgi_cuda *cuda, const psgi_call *call)
 	return true;
 }
 
-psg_status psgi_cuda_element(psgi_cuda *cuda, const psgi_call *call, bool *done, psg_error *error)
+psg_status psgi_cuda_element(psgi_cuda *cuda, const psgi_call *call, psgi_cuda_post_list *posts,
+			     bool *done, psg_error *error)
 {
+	(void)posts;
 	(void)error;
 	if (call->kind == PSG_OP_ADD_BIAS || call->kind == PSG_OP_SCALE_CH)
 		*done = channel(cuda, call);

@@ -87,38 +87,32 @@ void psgi_cuda_slot(psgi_cuda_launch *launch, psgi_slot_kind kind, size_t index,
 /* Threads of a block for a row of `n`: a power of two of 32 to 256. */
 uint32_t psgi_cuda_row_threads(int64_t n);
 
-/* The function of the kernels for a unary operator; -1: they have none. */
-int32_t psgi_cuda_function(psg_op_kind kind);
-/* alpha and beta with the operator's defaults. */
-void psgi_cuda_parameters(psg_op_kind kind, float *alpha, float *beta);
+/* The launch of a unary operator for `n` elements, without its slots; NULL: no kernel has it. */
+psgi_cuda_launch *psgi_cuda_unary(psgi_cuda *cuda, psg_op_kind kind, psg_unary_params params,
+				  int64_t n);
 
-/* Puts `post` into `posts`, which lies at `offset` of the parameter; the inputs of ADDs are counted
- * from `first_in` on.  False: some post is none that the kernels know. */
-bool psgi_cuda_posts(psgi_cuda_launch *launch, size_t offset, const psgi_epilogue *post,
-		     size_t n_post, size_t first_in);
+/* What is to be done with an operator's first output. */
+typedef struct psgi_cuda_post_list {
+	const psgi_epilogue *post;
+	size_t n;
+	size_t first_in; /* the run's input of the first ADD */
+	size_t taken;    /* by the operator's kernel, from the first on; the others get launches */
+} psgi_cuda_post_list;
+
+/* Puts as many of `posts` as the kernels know behind those in the gpu_posts at `offset` of the
+ * parameter. */
+void psgi_cuda_posts(psgi_cuda_launch *launch, size_t offset, psgi_cuda_post_list *posts);
+/* The same for one that adds the run's input `index`. */
+void psgi_cuda_post_add(psgi_cuda_launch *launch, size_t offset, size_t index);
 
 /* Memory of the operator's own on the device, filled from the host. */
 psg_status psgi_cuda_table(psgi_cuda *cuda, const void *from, size_t bytes, psg_error *error);
 
-/*
- * The families.  *done is set when the operator was made; `posts` tells those that take them
- * (the others get theirs in launches of their own).
- */
-typedef struct psgi_cuda_posts {
-	const psgi_epilogue *post;
-	size_t n;
-	size_t first_in; /* the run's input of the first ADD */
-	bool taken;
-} psgi_cuda_post_list;
-
-psg_status psgi_cuda_conv(psgi_cuda *cuda, const psgi_call *call, psgi_cuda_post_list *posts,
-			  bool *done, psg_error *error);
-psg_status psgi_cuda_matmul(psgi_cuda *cuda, const psgi_call *call, psgi_cuda_post_list *posts,
-			    bool *done, psg_error *error);
-psg_status psgi_cuda_window(psgi_cuda *cuda, const psgi_call *call, bool *done, psg_error *error);
-psg_status psgi_cuda_element(psgi_cuda *cuda, const psgi_call *call, bool *done, psg_error *error);
-psg_status psgi_cuda_move(psgi_cuda *cuda, const psgi_call *call, bool *done, psg_error *error);
-psg_status psgi_cuda_sequence(psgi_cuda *cuda, const psgi_call *call, bool *done, psg_error *error);
+/* The families.  *done is set when the operator was made; some take posts. */
+typedef psg_status psgi_cuda_family(psgi_cuda *cuda, const psgi_call *call,
+				    psgi_cuda_post_list *posts, bool *done, psg_error *error);
+psgi_cuda_family psgi_cuda_conv, psgi_cuda_matmul, psgi_cuda_window, psgi_cuda_element,
+	psgi_cuda_move, psgi_cuda_sequence;
 
 /* The window of a two- or one-dimensional call; false: more dimensions, or more than 31 bits. */
 bool psgi_cuda_window_of(const psgi_call *call, gpu_window *window, psg_error *error);

@@ -103,7 +103,7 @@ static bool is_aligned(int64_t row, int64_t outer, int64_t inner)
 }
 
 /* A vector of one value a column or row, or a matrix as large as the result; false: neither. */
-static bool take_c(const psgi_call *call, psgi_cuda_launch *l, psgi_epilogue *first, bool *added)
+static bool take_c(const psgi_call *call, psgi_cuda_launch *l)
 {
 	gemm_args *g = &l->args.gemm;
 	const psg_shape *c = &call->in[2].shape;
@@ -113,8 +113,7 @@ static bool take_c(const psgi_call *call, psgi_cuda_launch *l, psgi_epilogue *fi
 	if (!beta_is_one)
 		return false;
 	if (psg_shape_equal(c, &call->out[0].shape) && n > 0) {
-		*first = (psgi_epilogue){ .kind = PSG_OP_ADD };
-		*added = true;
+		psgi_cuda_post_add(l, offsetof(gemm_args, posts), 2);
 		return true;
 	}
 	if (n == g->n && (c->rank > 0 ? c->dim[c->rank - 1] == g->n : g->n == 1))
@@ -161,8 +160,6 @@ psg_status psgi_cuda_matmul(psgi_cuda *cuda, const psgi_call *call, psgi_cuda_po
 			    bool *done, psg_error *error)
 {
 	const psg_matmul_params *p = &call->params->matmul;
-	psgi_epilogue post[GPU_MAX_POST + 1];
-	bool has_c = psgi_has_input(call, 2), added = false;
 	psgi_cuda_launch *l;
 	gemm_args *g;
 	side a, b;
@@ -191,18 +188,9 @@ psg_status psgi_cuda_matmul(psgi_cuda *cuda, const psgi_call *call, psgi_cuda_po
 	PSGI_SLOT(l, PSGI_SLOT_IN, 1, gemm_args, b);
 	PSGI_SLOT(l, PSGI_SLOT_OUT, 0, gemm_args, c);
 	fold_batches(g);
-	if (has_c && !take_c(call, l, &post[0], &added))
+	if (psgi_has_input(call, 2) && !take_c(call, l))
 		return PSG_OK;
-	if (posts->n + added > GPU_MAX_POST)
-		return PSG_OK;
-	for (size_t i = 0; i < posts->n; i++)
-		post[i + added] = posts->post[i];
-	if (added && !psgi_cuda_posts(l, offsetof(gemm_args, posts), post, posts->n + 1, 2))
-		return PSG_OK;
-	if (!added &&
-	    !psgi_cuda_posts(l, offsetof(gemm_args, posts), post, posts->n, posts->first_in))
-		return PSG_OK;
-	posts->taken = true;
+	psgi_cuda_posts(l, offsetof(gemm_args, posts), posts);
 	choose_kernel(cuda, l);
 	*done = l->blocks >= 0;
 	return PSG_OK;

@@ -235,11 +235,13 @@ static psg_status interpolate(psgi_cuda *cuda, const psgi_call *call, bool *done
 	return status;
 }
 
-psg_status psgi_cuda_move(psgi_cuda *cuda, const psgi_call *call, bool *done, psg_error *error)
+psg_status psgi_cuda_move(psgi_cuda *cuda, const psgi_call *call, psgi_cuda_post_list *posts,
+			  bool *done, psg_error *error)
 {
 	psg_status status = PSG_OK;
 	psgi_walk walk;
 
+	(void)posts;
 	switch (call->kind) {
 	case PSG_OP_IDENTITY:
 	case PSG_OP_RESHAPE:

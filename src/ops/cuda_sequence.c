@@ -187,8 +187,10 @@ static bool digest(psgi_cuda *cuda, const psgi_call *call)
 	return true;
 }
 
-psg_status psgi_cuda_sequence(psgi_cuda *cuda, const psgi_call *call, bool *done, psg_error *error)
+psg_status psgi_cuda_sequence(psgi_cuda *cuda, const psgi_call *call, psgi_cuda_post_list *posts,
+			      bool *done, psg_error *error)
 {
+	(void)posts;
 	(void)error;
 	switch (call->kind) {
 	case PSG_OP_SOFTMAX:

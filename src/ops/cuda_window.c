@@ -119,8 +119,10 @@ static bool reduce(psgi_cuda *cuda, const psgi_call *call)
 	return true;
 }
 
-psg_status psgi_cuda_window(psgi_cuda *cuda, const psgi_call *call, bool *done, psg_error *error)
+psg_status psgi_cuda_window(psgi_cuda *cuda, const psgi_call *call, psgi_cuda_post_list *posts,
+			    bool *done, psg_error *error)
 {
+	(void)posts;
 	(void)error;
 	switch (call->kind) {
 	case PSG_OP_IM2COL:

@@ -3,8 +3,7 @@
 FAKECUDA_FLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 # The kernels themselves, compiled for the host.
 FAKECUDA_RUN = tests/fakecuda/run.h tests/fakecuda/run.c tests/fakecuda/fiber.h \
-	tests/fakecuda/fiber.c kernels/gemm.c kernels/conv.c kernels/window.c kernels/element.c \
-	kernels/move.c kernels/reduce.c kernels/sequence.c
+	tests/fakecuda/fiber.c $(kernel_code)
 check_LTLIBRARIES += tests/fakecuda/libfakecuda.la tests/fakecuda/libfakenvml.la
 tests_fakecuda_libfakecuda_la_SOURCES = tests/fakecuda/fakecuda.h tests/fakecuda/fake.h \
 	tests/fakecuda/faults.c tests/fakecuda/driver.c tests/fakecuda/memory.c tests/fakecuda/stream.c \

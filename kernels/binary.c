@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arithmetic with broadcasting. */
+#include "functions.h"
+#include "walk.h"
+
+INLINE float binary_of(int32_t function, float x, float y)
+{
+	switch (function) {
+	case GPU_DIFFERENCE:
+		return x - y;
+	case GPU_PRODUCT:
+		return x * y;
+	case GPU_QUOTIENT:
+		return x / y;
+	case GPU_LEAST:
+		return is_nan(x) ? x : is_nan(y) ? y : x < y ? x : y;
+	case GPU_MOST:
+		return is_nan(x) ? x : is_nan(y) ? y : x > y ? x : y;
+	case GPU_SLOPE:
+		return x < 0 ? x * y : x;
+	default:
+		return x + y;
+	}
+}
+
+KERNEL(binary, binary_args)
+{
+	int64_t rest = INDEX, x = 0, y = 0;
+
+	if (INDEX >= a.n)
+		return;
+	ROLLED for (int32_t d = a.rank - 1; d >= 0; d--)
+	{
+		int64_t i = walk_index(rest, a.dim[d], &rest);
+
+		x += i * a.a_step[d];
+		y += i * a.b_step[d];
+	}
+	a.y[INDEX] = binary_of(a.function, a.a[x], a.b[y]);
+}
