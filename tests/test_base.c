@@ -78,6 +78,11 @@ START_TEST(prefixes)
 	ck_assert_str_eq(error.message, "conv: input 2: rank 7");
 	ck_assert_int_eq(error.code, PSG_INVALID);
 	psgi_error_prefix(NULL, "nothing");
+	/* The tag of OOM stays in front. */
+	(void)psgi_fail(&error, PSG_OOM, PSG_OOM_TAG ": 5 bytes");
+	psgi_error_prefix(&error, "cuda:0");
+	psgi_error_prefix(&error, "conv");
+	ck_assert_str_eq(error.message, PSG_OOM_TAG ": conv: cuda:0: 5 bytes");
 	/* A full message keeps its beginning, and its terminator. */
 	memset(text, 'y', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';

@@ -46,6 +46,9 @@ static void expect(psg_status status, psg_status wanted, const psg_error *error,
 {
 	ck_assert_msg(status == wanted, "%s: %s", psg_status_name(status), error->message);
 	ck_assert_int_eq(error->code, wanted);
+	if (wanted == PSG_OOM)
+		ck_assert_msg(strncmp(error->message, PSG_OOM_TAG, strlen(PSG_OOM_TAG)) == 0, "%s",
+			      error->message);
 	ck_assert_msg(strstr(error->message, words) != NULL, "'%s' has no '%s'", error->message,
 		      words);
 }
@@ -180,10 +183,10 @@ START_TEST(ptx_has_the_kernels)
 
 	for (size_t i = 0; i < 2 * sizeof(listed) / sizeof(listed[0]); i++) {
 		const struct listed *row = &listed[i / 2];
-		char *text = psgi_ptx_text(row->family, targets[i % 2]), words[80];
+		char *text = NULL, words[80];
 		const char *at;
 
-		ck_assert_ptr_nonnull(text);
+		GOOD(psgi_ptx_text(row->family, targets[i % 2], &text, why));
 		(void)snprintf(words, sizeof(words), "\n.target sm_%d\n", targets[i % 2]);
 		ck_assert_ptr_nonnull(strstr(text, words));
 		(void)snprintf(words, sizeof(words), ".visible .entry %s(\n", row->name);
@@ -837,6 +840,89 @@ START_TEST(jit_fails_with_its_log)
 }
 END_TEST
 
+/* Names what there is and what is needed. */
+START_TEST(driver_is_older_than_the_code)
+{
+	psg_device *device;
+	psg_error error = PSG_ERROR_INIT;
+
+	ck_assert_int_eq(setenv("FAKECUDA_CUDA", "9020", 1), 0);
+	device = opened("cuda");
+	expect(psgi_gpu_load(device, PSGI_GPU_relu, &error), PSG_TOO_OLD, &error,
+	       "the driver is older than the PTX; it is one of CUDA 9.2, 10.0 is needed");
+	closed(device);
+}
+END_TEST
+
+/* --- code from a folder --- */
+
+static char folder[] = "test_gpu.XXXXXX";
+
+/* 'element', with `word` in the place of `wrong`. */
+static void write_code(const char *wrong, const char *word)
+{
+	psg_error error = PSG_ERROR_INIT;
+	char path[64], *text, *at;
+	FILE *file;
+
+	ck_assert_int_eq(psgi_ptx_text(PSGI_FAMILY_element, 61, &text, &error), PSG_OK);
+	at = strstr(text, wrong);
+	ck_assert_ptr_nonnull(at);
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	(void)snprintf(path, sizeof(path), "%s/element.ptx", folder);
+	file = fopen(path, "we");
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_gt(
+		fprintf(file, "%.*s%s%s", (int)(at - text), text, word, at + strlen(wrong)), 0);
+	ck_assert_int_eq(fclose(file), 0);
+	free(text);
+	ck_assert_int_eq(setenv("PAGESIFT_PTX_DIR", folder, 1), 0);
+}
+
+static void remove_code(void)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "%s/element.ptx", folder);
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(rmdir(folder), 0);
+}
+
+static const struct code {
+	const char *wrong, *word;
+	psg_status status;
+	const char *message;
+} codes_in_a_folder[] = {
+	{ ".entry relu(", ".entry relu(", PSG_OK, "" },
+	{ ".entry relu(", ".entry rely(", PSG_JIT,
+	  "kernel 'relu' of 'element': cuda:0: cuModuleGetFunction: " },
+	{ ".version ", ".virgin ", PSG_JIT, "kernels 'element' for sm_61: " },
+};
+
+/* Good code, code without one kernel, and what is no code. */
+START_TEST(code_from_a_folder)
+{
+	const struct code *row = &codes_in_a_folder[_i];
+	psg_error error = PSG_ERROR_INIT;
+	psg_device *device;
+	psg_status status;
+
+	write_code(row->wrong, row->word);
+	device = opened("cuda");
+	for (int i = 0; i < 2; i++) {
+		status = psgi_gpu_load(device, PSGI_GPU_relu, &error);
+		if (row->status == PSG_OK)
+			ck_assert_msg(status == PSG_OK, "%s", error.message);
+		else
+			expect(status, row->status, &error, row->message);
+	}
+	expect(psgi_gpu_load(device, PSGI_GPU_sgemm, &error), PSG_INVALID, &error,
+	       "gemm_128.ptx: No such file or directory");
+	closed(device);
+	remove_code();
+}
+END_TEST
+
 static char logged[2000];
 
 static void keep_log(void *user, psg_log_level level, const char *message)
@@ -1160,6 +1246,7 @@ static TCase *for_any(void)
 	tcase_add_loop_test(tests, child_of_one_that_asked, 0, COUNT(asked));
 	tcase_add_test(tests, ptx_has_the_kernels);
 	tcase_add_test(tests, ptx_is_forced);
+	tcase_add_loop_test(tests, code_from_a_folder, 0, COUNT(codes_in_a_folder));
 	tcase_add_test(tests, copies);
 	tcase_add_test(tests, copies_without_waiting);
 	tcase_add_test(tests, copy_ahead_into_a_used_block);
@@ -1189,6 +1276,7 @@ static TCase *for_fake(void)
 	tcase_add_test(tests, copies_without_pinned_memory);
 	tcase_add_loop_test(tests, launch_fails, 0, COUNT(launch_failures));
 	tcase_add_test(tests, jit_fails_with_its_log);
+	tcase_add_test(tests, driver_is_older_than_the_code);
 	tcase_add_test(tests, falls_back_to_older_ptx);
 	tcase_add_test(tests, forced_ptx_does_not_fall_back);
 	tcase_add_test(tests, full_card_gets_idle_blocks_back);

@@ -219,6 +219,9 @@ static void check_outcome(const struct sweep *sweep, const struct outcome *o, co
 	ck_assert_msg(may_end(sweep, o->status), "%s: %s: %s", what, psg_status_name(o->status),
 		      o->error.message);
 	ck_assert_int_eq(o->error.code, o->status);
+	if (o->status == PSG_OOM)
+		ck_assert_msg(strncmp(o->error.message, PSG_OOM_TAG, strlen(PSG_OOM_TAG)) == 0,
+			      "%s: %s", what, o->error.message);
 }
 
 /* What one more page on the same engine is: on the GPU, unless it is lost. */

@@ -70,6 +70,7 @@ typedef struct psg_device_info {
  *   PAGESIFT_GPU_MEMORY    the most that a device takes of the card for tensors:
  *                          bytes, with K, M or G behind them, or 50% of it
  *   PAGESIFT_PTX=sm_61     this code instead of the best for the card
+ *   PAGESIFT_PTX_DIR       read code from copy.ptx and so on in this folder instead
  *   PAGESIFT_GPU_POOL=off  memory goes back to the driver at once: slow, but
  *                          checkers see where each block ends
  *   PAGESIFT_OPERATORS     where operators that come alone (op.h) run: auto, which is where

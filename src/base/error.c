@@ -70,20 +70,24 @@ psg_status psgi_fail(psg_error *error, psg_status code, const char *format, ...)
 
 void psgi_error_prefix(psg_error *error, const char *format, ...)
 {
-	char head[256];
+	static const char tag[] = PSG_OOM_TAG ": ";
+	char head[256], *at;
 	size_t n, room;
 	va_list args;
 
 	if (error == NULL)
 		return;
+	at = error->message; /* the tag stays in front */
+	if (error->code == PSG_OOM && strncmp(at, tag, sizeof(tag) - 1) == 0)
+		at += sizeof(tag) - 1;
 	va_start(args, format);
 	(void)vsnprintf(head, sizeof(head), format, args);
 	va_end(args);
 	n = strlen(head);
-	room = sizeof(error->message) - n - 2; /* ": " */
-	memmove(error->message + n + 2, error->message, room);
+	room = sizeof(error->message) - (size_t)(at - error->message) - n - 2; /* ": " */
+	memmove(at + n + 2, at, room);
 	error->message[sizeof(error->message) - 1] = '\0';
-	memcpy(error->message, head, n);
-	memcpy(error->message + n, ": ", 2);
+	memcpy(at, head, n);
+	memcpy(at + n, ": ", 2);
 	make_printable(error->message);
 }

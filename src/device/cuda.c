@@ -21,8 +21,7 @@ psg_status psgi_gpu_fail(psgi_gpu *gpu, CUresult result, const char *call, psg_e
 	psg_error reason = PSG_ERROR_INIT;
 	psg_status status = psgi_cuda_fail(gpu->cuda, result, call, &reason);
 
-	if (status != PSG_OOM) /* whose message begins with its tag */
-		psgi_error_prefix(&reason, "%s", gpu->device.info.name);
+	psgi_error_prefix(&reason, "%s", gpu->device.info.name);
 	if (status == PSG_DEVICE_LOST && gpu->device.lost.code == PSG_OK)
 		gpu->device.lost = reason;
 	if (error != NULL)

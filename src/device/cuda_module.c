@@ -31,24 +31,58 @@ static const struct {
 
 /* --- families --- */
 
-/* NOMEM only where there is none for the text; else what the driver said. */
-static psg_status load_text(const psgi_gpu *gpu, psgi_gpu_family family, CUmodule *module,
-			    CUresult *result, char *log)
-{
-	char *text = psgi_ptx_text(family, gpu->ptx);
-	CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
-	void *values[] = { log, NULL };
-	uintptr_t size = JIT_LOG_SIZE;
-	const char *outer;
+/* What came of giving code to the driver. */
+struct attempt {
+	CUresult result;
+	int cuda; /* the release that first read its version of PTX, as the driver's version */
+	char log[JIT_LOG_SIZE];
+};
 
-	if (text == NULL)
-		return PSG_NOMEM;
+/* The release of CUDA whose drivers first read a version of PTX (6.3 is 63): from the release
+ * notes of the PTX manual. */
+static int cuda_of_ptx(int version)
+{
+	int major = version / 10, minor = version % 10;
+
+	if (major < 7)
+		return minor < 3 ? 9000 + 10 * minor : 10000 + 10 * (minor - 3);
+	if (major == 8 && minor > 5) /* 12.6 had none of its own */
+		minor++;
+	return 1000 * (major + 4) + 10 * minor;
+}
+
+static int version_of(const char *text)
+{
+	const char *line = strstr(text, "\n.version ");
+	int major = 0, minor = 0;
+
+	return line != NULL && sscanf(line, "\n.version %2d.%1d", &major, &minor) == 2
+		       ? 10 * major + minor
+		       : 0;
+}
+
+/* Fails only where there is no text; else `attempt` tells. */
+static psg_status load_text(psgi_gpu *gpu, psgi_gpu_family family, struct attempt *attempt,
+			    psg_error *error)
+{
+	CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
+	void *values[] = { attempt->log, NULL };
+	uintptr_t size = JIT_LOG_SIZE;
+	char *text = NULL;
+	const char *outer;
+	psg_status status = psgi_ptx_text(family, gpu->ptx, &text, error);
+
+	if (status != PSG_OK)
+		return status;
 	memcpy(&values[1], &size, sizeof(size)); /* a number where a pointer fits */
-	log[0] = '\0';
+	attempt->log[0] = '\0';
+	attempt->cuda = cuda_of_ptx(version_of(text));
 	outer = psgi_phase_begin(psgi_family_phase(family));
-	*result = gpu->cuda->module_load(module, text, 2, options, values);
+	attempt->result = gpu->cuda->module_load(&gpu->modules[family], text, 2, options, values);
 	psgi_phase_end(outer);
 	free(text);
+	if (attempt->result != CUDA_SUCCESS)
+		gpu->modules[family] = NULL;
 	return PSG_OK;
 }
 
@@ -66,17 +100,22 @@ static bool is_refusal(CUresult result)
 	}
 }
 
-static psg_status load_failed(psgi_gpu *gpu, psgi_gpu_family family, CUresult result,
-			      const char *log, psg_error *error)
+static psg_status load_failed(psgi_gpu *gpu, psgi_gpu_family family, const struct attempt *attempt,
+			      psg_error *error)
 {
 	psg_error reason = PSG_ERROR_INIT;
-	psg_status status = psgi_gpu_fail(gpu, result, "cuModuleLoadDataEx", &reason);
+	psg_status status = psgi_gpu_fail(gpu, attempt->result, "cuModuleLoadDataEx", &reason);
+	char age[80] = "";
 
 	if (status == PSG_DRIVER)
 		status = PSG_JIT;
-	return psgi_fail(error, status, "%s%skernels '%s' for sm_%d%s%s",
-			 status == PSG_OOM ? "" : reason.message, status == PSG_OOM ? "" : "; ",
-			 psgi_family_name(family), gpu->ptx, log[0] != '\0' ? ": " : "", log);
+	if (attempt->result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION)
+		(void)snprintf(age, sizeof(age), "; it is one of CUDA %d.%d, %d.%d is needed",
+			       PSGI_CUDA_VERSION(gpu->cuda->version),
+			       PSGI_CUDA_VERSION(attempt->cuda));
+	return psgi_fail(error, status, "%s%s; kernels '%s' for sm_%d%s%s", reason.message, age,
+			 psgi_family_name(family), gpu->ptx, attempt->log[0] != '\0' ? ": " : "",
+			 attempt->log);
 }
 
 static void note_loaded(psgi_gpu *gpu, psgi_gpu_family family, int64_t ns)
@@ -92,26 +131,25 @@ static void note_loaded(psgi_gpu *gpu, psgi_gpu_family family, int64_t ns)
 psg_status psgi_gpu_load_family(psgi_gpu *gpu, psgi_gpu_family family, psg_error *error)
 {
 	int64_t begin = psg_now_ns(), ns;
-	char log[JIT_LOG_SIZE];
-	CUresult result;
+	struct attempt attempt;
 
 	if (gpu->modules[family] != NULL)
 		return PSG_OK;
 	for (;;) {
 		int lower = psgi_ptx_target(gpu->ptx - 1);
+		psg_status status = load_text(gpu, family, &attempt, error);
 
-		if (load_text(gpu, family, &gpu->modules[family], &result, log) != PSG_OK)
-			return psgi_fail(error, PSG_NOMEM, "no memory for the PTX of '%s'",
-					 psgi_family_name(family));
-		if (result == CUDA_SUCCESS)
+		if (status != PSG_OK)
+			return status;
+		if (attempt.result == CUDA_SUCCESS)
 			break;
-		gpu->modules[family] = NULL;
-		if (result == CUDA_ERROR_OUT_OF_MEMORY && psgi_gpu_trim_pool(gpu))
+		if (attempt.result == CUDA_ERROR_OUT_OF_MEMORY && psgi_gpu_trim_pool(gpu))
 			continue;
-		if (!is_refusal(result) || gpu->ptx_forced || lower == 0)
-			return load_failed(gpu, family, result, log, error);
+		if (!is_refusal(attempt.result) || gpu->ptx_forced || lower == 0)
+			return load_failed(gpu, family, &attempt, error);
 		psgi_log(PSG_LOG_WARNING, "%s: the driver refuses '%s' for sm_%d, trying sm_%d: %s",
-			 gpu->device.info.name, psgi_family_name(family), gpu->ptx, lower, log);
+			 gpu->device.info.name, psgi_family_name(family), gpu->ptx, lower,
+			 attempt.log);
 		gpu->ptx = lower;
 	}
 	ns = psg_now_ns() - begin;
@@ -242,8 +280,7 @@ static psg_status launch_failed(psgi_gpu *gpu, const psgi_launch *launch, CUresu
 		if (error != NULL)
 			error->code = status;
 	}
-	psgi_error_prefix(status == PSG_OOM ? NULL : error, "kernel '%s'",
-			  kernels[launch->kernel].name);
+	psgi_error_prefix(error, "kernel '%s'", kernels[launch->kernel].name);
 	return status;
 }
 

@@ -4,9 +4,14 @@
 
 #include "device/ptx.h"
 
+#include "base/base.h"
+
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define MOST_BYTES ((size_t)64 << 20) /* of a file; chosen: far more than all families together */
 
 /* The assembler looks in the source's top folder; a 0 ends the string. */
 #define EMBED(family)                                                                              \
@@ -56,18 +61,82 @@ int psgi_ptx_target(int most)
 	return best;
 }
 
-char *psgi_ptx_text(psgi_gpu_family family, int target)
+/* Up to its end, and a 0; NULL: errno says why. */
+static char *read_all(FILE *file)
+{
+	char *text = NULL;
+	size_t n = 0, got;
+
+	do {
+		char *more = n + BUFSIZ < MOST_BYTES ? realloc(text, n + BUFSIZ + 1) : NULL;
+
+		if (more == NULL) {
+			free(text);
+			errno = ENOMEM;
+			return NULL;
+		}
+		text = more;
+		got = fread(text + n, 1, BUFSIZ, file);
+		n += got;
+	} while (got > 0);
+	if (ferror(file) != 0) {
+		free(text);
+		return NULL;
+	}
+	text[n] = '\0';
+	return text;
+}
+
+/* The file FAMILY.ptx of a folder. */
+static psg_status read_family(const char *folder, psgi_gpu_family family, char **out,
+			      psg_error *error)
+{
+	char path[4096]; /* PATH_MAX of Linux */
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "%s/%s.ptx", folder, families[family].name);
+	file = fopen(path, "re");
+	*out = file != NULL ? read_all(file) : NULL;
+	if (file != NULL)
+		(void)fclose(file);
+	if (*out != NULL)
+		return PSG_OK;
+	return psgi_fail(error, errno == ENOMEM ? PSG_NOMEM : PSG_INVALID,
+			 "PAGESIFT_PTX_DIR: %.500s: %s", path, strerror(errno));
+}
+
+/* A copy of `text` whose target is `target`; NULL: no memory. */
+static char *aimed_at(const char *text, int target)
 {
 	static const char directive[] = "\n.target sm_";
-	const char *text = families[family].text, *at = strstr(text, directive), *rest;
+	const char *at = strstr(text, directive), *rest;
 	size_t size = strlen(text) + 16; /* 16: more than a number takes */
 	char *copy = malloc(size);
 
 	if (copy == NULL)
 		return NULL;
-	/* What has no target is the driver's to refuse. */
-	at = at != NULL ? at + sizeof(directive) - 1 : text;
+	if (at == NULL) /* the driver's to refuse */
+		return strcpy(copy, text);
+	at += sizeof(directive) - 1;
 	rest = at + strspn(at, "0123456789");
 	(void)snprintf(copy, size, "%.*s%d%s", (int)(at - text), text, target, rest);
 	return copy;
+}
+
+psg_status psgi_ptx_text(psgi_gpu_family family, int target, char **out, psg_error *error)
+{
+	const char *folder = getenv("PAGESIFT_PTX_DIR");
+	char *text = NULL;
+
+	if (folder != NULL && folder[0] != '\0') {
+		psg_status status = read_family(folder, family, &text, error);
+
+		if (status != PSG_OK)
+			return status;
+	}
+	*out = aimed_at(text != NULL ? text : families[family].text, target);
+	free(text);
+	return *out != NULL ? PSG_OK
+			    : psgi_fail(error, PSG_NOMEM, "no memory for the PTX of '%s'",
+					families[family].name);
 }

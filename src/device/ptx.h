@@ -5,7 +5,7 @@
 
 #include "kernels/list.h"
 
-#include <stddef.h>
+#include <pagesift/error.h>
 
 /* The targets that every family can be loaded for, rising; the first is what the files say. */
 #define PSGI_PTX_TARGETS(X) X(61) X(70)
@@ -25,7 +25,10 @@ const char *psgi_family_phase(psgi_gpu_family family);
 /* The largest target up to `most`; 0: there is none. */
 int psgi_ptx_target(int most);
 
-/* The text of a family for one of the targets, for the caller to free; NULL: no memory. */
-char *psgi_ptx_text(psgi_gpu_family family, int target);
+/*
+ * The text of a family for one of the targets, the library's or that of FAMILY.ptx in the folder
+ * PAGESIFT_PTX_DIR; `*out` is for the caller to free().  INVALID: the file cannot be read; NOMEM.
+ */
+psg_status psgi_ptx_text(psgi_gpu_family family, int target, char **out, psg_error *error);
 
 #endif
