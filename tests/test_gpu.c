@@ -447,11 +447,12 @@ static void in_child(psg_device *parents, void *memory)
 
 START_TEST(forked_child)
 {
-	psg_device *device = opened("cuda");
+	static psg_device *device; /* so that valgrind finds it in the child, which ends early */
 	void *memory;
 	int status = -1;
 	pid_t child;
 
+	device = opened("cuda");
 	GOOD(psgi_gpu_alloc(device, 1000, &memory, why));
 	child = fork();
 	ck_assert_int_ge(child, 0);

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -19,7 +20,8 @@ void *psgi_memory_alloc(size_t bytes)
 {
 	void *memory = NULL;
 
-	if (!psgi_add_size(bytes, PSGI_ALIGNMENT - 1, &bytes))
+	/* No object is larger, as the difference of two pointers could not say how large. */
+	if (!psgi_add_size(bytes, PSGI_ALIGNMENT - 1, &bytes) || bytes > PTRDIFF_MAX)
 		return NULL;
 	bytes &= ~(size_t)(PSGI_ALIGNMENT - 1);
 	if (bytes < HUGE_PAGE)

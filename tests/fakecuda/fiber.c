@@ -28,6 +28,12 @@
 #ifdef FIBER_TSAN
 #include <sanitizer/tsan_interface.h>
 #endif
+#if defined(__has_include)
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#define FIBER_VALGRIND 1
+#endif
+#endif
 #ifndef __x86_64__
 #include <ucontext.h>
 #endif
@@ -51,6 +57,9 @@ struct fiber {
 #endif
 #ifdef FIBER_TSAN
 	void *tsan, *tsan_back;
+#endif
+#ifdef FIBER_VALGRIND
+	unsigned stack_id; /* it has to know where stacks lie, or takes a switch for a huge frame */
 #endif
 };
 
@@ -196,6 +205,9 @@ fiber *fiber_create(void (*body)(void *user), void *user)
 #ifdef FIBER_TSAN
 	f->tsan = __tsan_create_fiber(0);
 #endif
+#ifdef FIBER_VALGRIND
+	f->stack_id = VALGRIND_STACK_REGISTER(f->stack, f->stack + STACK_BYTES);
+#endif
 	prepare(f);
 	return f;
 }
@@ -206,6 +218,9 @@ void fiber_destroy(fiber *f)
 		return;
 #ifdef FIBER_TSAN
 	__tsan_destroy_fiber(f->tsan);
+#endif
+#ifdef FIBER_VALGRIND
+	VALGRIND_STACK_DEREGISTER(f->stack_id);
 #endif
 	(void)munmap(f->stack, STACK_BYTES);
 	free(f);

@@ -24,7 +24,11 @@ struct CUevent_st {
 	CUstream stream;         /* of the last record; may be gone */
 	uint64_t recorded, done; /* serials of records */
 	int holders;             /* its handle, and the work that names it */
+	CUevent before, next;
 };
+
+/* All there are: a driver's memory is its own, also in a forked child that may not give it back. */
+static CUevent events;
 
 static bool is_stream(CUstream stream)
 {
@@ -37,8 +41,15 @@ static bool is_stream(CUstream stream)
 
 static void drop(CUevent event)
 {
-	if (event != NULL && --event->holders == 0)
-		free(event);
+	if (event == NULL || --event->holders > 0)
+		return;
+	if (event->next != NULL)
+		event->next->before = event->before;
+	if (event->before != NULL)
+		event->before->next = event->next;
+	else
+		events = event->next;
+	free(event);
 }
 
 CUresult fake_queue(CUstream stream, const fake_work *work)
@@ -206,6 +217,10 @@ CUresult cuEventCreate(CUevent *event, unsigned int flags)
 		return fake_leave(CUDA_ERROR_OUT_OF_MEMORY);
 	made->device = device;
 	made->holders = 1;
+	made->next = events;
+	if (events != NULL)
+		events->before = made;
+	events = made;
 	fake_counts.events++;
 	*event = made;
 	return fake_leave(CUDA_SUCCESS);
