@@ -48,9 +48,10 @@ uint32_t psgi_cuda_row_threads(int64_t n)
 	return threads;
 }
 
+/* It stays as long as its plan: a larger block taken for it would be missing in each run. */
 psg_status psgi_cuda_table(psgi_cuda *cuda, const void *from, size_t bytes, psg_error *error)
 {
-	psg_status status = psgi_gpu_alloc(cuda->device, bytes, &cuda->table, error);
+	psg_status status = psgi_gpu_alloc_lasting(cuda->device, bytes, &cuda->table, error);
 
 	return status == PSG_OK ? psgi_gpu_copy_in(cuda->device, cuda->table, from, bytes, error)
 				: status;
