@@ -100,18 +100,37 @@ psg_status cli_read_file(const char *path, void **data, size_t *size, psg_error 
 	return status;
 }
 
+int cli_open_output(const char *path, bool *created)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+
+	*created = fd >= 0;
+	/* A link that leads nowhere exists as well, and then its target is made. */
+	return fd >= 0 || errno != EEXIST ? fd : open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+}
+
+bool cli_empty_output(int fd)
+{
+	struct stat about;
+
+	return fstat(fd, &about) == 0 && (!S_ISREG(about.st_mode) || ftruncate(fd, 0) == 0);
+}
+
 psg_status cli_write_file(const char *path, const void *data, size_t size, psg_error *error)
 {
-	FILE *file = fopen(path, "wbe");
-	bool written;
+	bool created, written = false;
+	int fd = cli_open_output(path, &created);
+	FILE *file = fd >= 0 && cli_empty_output(fd) ? fdopen(fd, "wb") : NULL;
 
-	if (file == NULL)
-		return refuse(errno, error);
-	written = fwrite(data, 1, size, file) == size;
+	if (file != NULL)
+		written = fwrite(data, 1, size, file) == size;
 	/* Both, in this order: closing tells of a full disk. */
-	if (fclose(file) == 0 && written)
+	if (file != NULL && fclose(file) == 0 && written)
 		return PSG_OK;
 	(void)refuse(errno, error);
-	(void)remove(path);
+	if (file == NULL && fd >= 0)
+		(void)close(fd);
+	if (created)
+		(void)remove(path);
 	return PSG_INVALID;
 }

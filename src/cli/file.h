@@ -15,7 +15,19 @@
  */
 psg_status cli_read_file(const char *path, void **data, size_t *size, psg_error *error);
 
-/* Writes a file anew.  INVALID: it cannot be written; what was written of it is gone. */
+/*
+ * Opens a file to be written over, and leaves what is in it until cli_empty_output: a command that
+ * ends before it has anything to write spoils nothing.  *created: there was none.  -1 and errno: it
+ * cannot be opened.
+ */
+int cli_open_output(const char *path, bool *created);
+
+/* False, with errno: it cannot be emptied.  What is no regular file has nothing to be emptied of.
+ */
+bool cli_empty_output(int fd);
+
+/* Writes a file anew.  INVALID: it cannot be written; a file that was not there before is gone
+ * again. */
 psg_status cli_write_file(const char *path, const void *data, size_t size, psg_error *error);
 
 #endif

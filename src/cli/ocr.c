@@ -8,6 +8,7 @@
 #include "cli/pages.h"
 
 #include <stddef.h>
+#include <string.h>
 
 static const char *const formats[] = {
 	[PSG_FORMAT_TEXT] = "text",
@@ -85,6 +86,8 @@ cli_exit cli_ocr(int argc, char **argv)
 		return result;
 	if (n == 0)
 		return cli_usage_error(&usage, "which FILE? (- is standard input)");
+	if (values.output != NULL && values.draw != NULL && strcmp(values.output, values.draw) == 0)
+		return cli_usage_error(&usage, "--output and --draw are both %s", values.draw);
 	values.names = argv + 1;
 	values.n_names = (size_t)n;
 	if (!cli_ocr_output_open(&output, &values))

@@ -47,6 +47,7 @@ typedef struct cli_ocr_item {
 typedef struct cli_ocr_output {
 	const cli_ocr_values *values;
 	FILE *file;
+	bool created;       /* the file was not there before */
 	bool begun, broken; /* the document was begun; writing failed */
 	bool many;          /* more than one page may come: drawings are numbered */
 	bool gpu;           /* it was opened: a page that is not its work is told, once */
@@ -59,7 +60,7 @@ typedef struct cli_ocr_output {
 /* Reads all files; what cannot be read is told and counted in `output`. */
 cli_exit cli_ocr_run(const cli_ocr_values *values, cli_ocr_output *output);
 
-/* False: it cannot be written; told. */
+/* A file keeps what is in it until the first page comes.  False: it cannot be written; told. */
 bool cli_ocr_output_open(cli_ocr_output *output, const cli_ocr_values *values);
 
 /* The item's future has ended, or is NULL. */
@@ -68,7 +69,8 @@ void cli_ocr_emit(cli_ocr_output *output, const cli_ocr_item *item);
 /* How far it is, where there is more than one page. */
 void cli_ocr_progress(const cli_ocr_output *output, const char *name);
 
-/* Ends the document, unless `whole` is false, and the file. */
+/* Ends the document, unless `whole` is false, and the file, which is gone if it was made for pages
+ * that did not come. */
 void cli_ocr_output_close(cli_ocr_output *output, bool whole);
 
 #endif

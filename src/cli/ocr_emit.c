@@ -13,23 +13,37 @@
 
 /* --- the output --- */
 
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return S_ISREG(a->st_mode) && a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
 /* Is there such a file, and is it one of those to be read? */
 static bool is_input(const cli_ocr_values *values, const char *path)
 {
 	struct stat target, input;
 
-	if (stat(path, &target) != 0 || !S_ISREG(target.st_mode))
+	if (stat(path, &target) != 0)
 		return false;
 	for (size_t i = 0; i < values->n_names; i++)
-		if (stat(values->names[i], &input) == 0 && input.st_dev == target.st_dev &&
-		    input.st_ino == target.st_ino)
+		if (stat(values->names[i], &input) == 0 && same_file(&target, &input))
 			return true;
 	return false;
+}
+
+/* Is it where the text goes? */
+static bool is_output(const cli_ocr_output *output, const char *path)
+{
+	struct stat target, file;
+
+	return stat(path, &target) == 0 && fstat(fileno(output->file), &file) == 0 &&
+	       same_file(&target, &file);
 }
 
 bool cli_ocr_output_open(cli_ocr_output *output, const cli_ocr_values *values)
 {
 	const char *path = values->output;
+	int fd;
 
 	*output = (cli_ocr_output){ .values = values,
 				    .file = stdout,
@@ -41,7 +55,8 @@ bool cli_ocr_output_open(cli_ocr_output *output, const cli_ocr_values *values)
 		cli_error("%s: is a file to be read; it was not written over", path);
 		return false;
 	}
-	output->file = fopen(path, "we");
+	fd = cli_open_output(path, &output->created);
+	output->file = fd >= 0 ? fdopen(fd, "w") : NULL;
 	if (output->file == NULL)
 		cli_error("%s: %s", path, strerror(errno));
 	return output->file != NULL;
@@ -81,6 +96,8 @@ static psg_status begin(cli_ocr_output *output, psg_error *error)
 	if (status != PSG_OK)
 		return status;
 	output->begun = true;
+	if (output->file != stdout && !cli_empty_output(fileno(output->file)))
+		broken(output);
 	write_text(output, text);
 	return PSG_OK;
 }
@@ -99,6 +116,8 @@ void cli_ocr_output_close(cli_ocr_output *output, bool whole)
 	}
 	if (output->file != stdout && fclose(output->file) != 0)
 		broken(output);
+	if (output->created && !output->begun)
+		(void)remove(output->values->output);
 }
 
 /* --- drawings --- */
@@ -134,6 +153,8 @@ static psg_status draw(const cli_ocr_output *output, const cli_ocr_item *item, c
 	if (is_input(output->values, path))
 		status = cli_fail(&why, PSG_INVALID,
 				  "is a file to be read; it was not written over");
+	else if (is_output(output, path))
+		status = cli_fail(&why, PSG_INVALID, "is where the text goes");
 	else
 		status = psg_page_draw(page, item->file->data, item->file->size, &png, &size, &why);
 	if (status == PSG_OK)
