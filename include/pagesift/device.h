@@ -53,7 +53,8 @@ typedef struct psg_device_info {
  *   auto          the first usable GPU, else cpu with the reason in info.fallback
  *   auto:K        as auto, with K cores when it is the CPU
  *   cpu           all cores this process may use, for the shortest latency
- *   cpu:K         K cores: several workers of one core each give the most pages a second
+ *   cpu:K         K cores, or all if there are fewer: several workers of one core each give the
+ *                 most pages a second
  *   reference     the plain loops in double precision that define right answers; one core
  *   cuda, cuda:N  a GPU
  * With more than one core OpenMP's threads meet after every operator and spin while they

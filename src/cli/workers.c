@@ -8,23 +8,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number in "cpu:4" or "auto:4"; 0 when there is none. */
-static int32_t cores_in_name(const char *device)
-{
-	const char *colon = strchr(device, ':');
-	long cores = colon != NULL ? strtol(colon + 1, NULL, 10) : 0;
+#define MAX_CORES 9999 /* in a device's name, as psg_device_open takes it */
 
-	return cores > 0 && cores <= 9999 ? (int32_t)cores : 0;
-}
-
-static bool shares_cores(const char *device)
+/*
+ * Cores that the workers share, where the name is of a device that they can share: "cpu", "cpu:4",
+ * "auto", "auto:4".  0: it is another one, or none at all, which opening it will tell.
+ */
+static int32_t shared_cores(const char *device)
 {
-	return strncmp(device, "cpu", 3) == 0 || strncmp(device, "auto", 4) == 0;
+	const char *number = strncmp(device, "cpu", 3) == 0    ? device + 3
+			     : strncmp(device, "auto", 4) == 0 ? device + 4
+							       : "?";
+	char *end;
+	long cores;
+
+	if (*number == '\0')
+		return psg_cpu_cores();
+	if (number[0] != ':' || number[1] < '0' || number[1] > '9')
+		return 0;
+	cores = strtol(number + 1, &end, 10);
+	if (*end != '\0' || cores > MAX_CORES)
+		return 0;
+	return cores < psg_cpu_cores() ? (int32_t)cores : psg_cpu_cores();
 }
 
 int32_t cli_device_cores(const char *device)
 {
-	int32_t cores = shares_cores(device) ? cores_in_name(device) : 0;
+	int32_t cores = shared_cores(device);
 
 	return cores > 0 ? cores : psg_cpu_cores();
 }
@@ -32,11 +42,11 @@ int32_t cli_device_cores(const char *device)
 /* The name of the i-th of n workers: its share of the cores, at least one. */
 static void name_of_share(const char *device, size_t i, size_t n, char *name, size_t size)
 {
-	size_t cores = (size_t)cli_device_cores(device), share = cores / n;
+	size_t cores = (size_t)shared_cores(device), share = cores / n;
 
 	if (i < cores % n)
 		share++;
-	if (n == 1 || !shares_cores(device))
+	if (n == 1 || cores == 0)
 		(void)snprintf(name, size, "%s", device);
 	else
 		(void)snprintf(name, size, "%.*s:%zu", (int)strcspn(device, ":"), device,

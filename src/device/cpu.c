@@ -178,6 +178,9 @@ psg_status psgi_cpu_open(int32_t threads, bool reference, psg_device **out, psg_
 		return psgi_fail(error, PSG_NOMEM, "no memory for the CPU device");
 	cpu->device.ops = &cpu_ops;
 	cpu->device.reference = reference;
+	/* More would only wait for each other. */
+	if (threads > psg_cpu_cores())
+		threads = psg_cpu_cores();
 	describe(&cpu->device, threads);
 #ifdef _OPENMP
 	omp_set_num_threads((int)threads); /* of the calling thread, which owns this device */
