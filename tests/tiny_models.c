@@ -54,6 +54,8 @@ void t_tiny_models(char *folder)
 {
 	static const char *const texts[] = { detection, recognition, direction };
 
+	/* A program that does not fork sets up several times. */
+	memset(folder + strlen(folder) - 6, 'X', 6);
 	if (mkdtemp(folder) == NULL)
 		quit(folder);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
