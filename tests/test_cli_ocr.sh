@@ -11,11 +11,20 @@ cd "$work" || exit 1
 # ---- models that are missing or unusable: the page is good
 
 prints 3 "" ocr --models nowhere one.pnm
-right "what is missing is told" said "ch_PP-OCRv4_det_infer.onnx is not to be had from the folder nowhere"
+right "what is missing is told" said "ch_PP-OCRv4_det_infer.onnx cannot be read in the folder nowhere"
 right "and how to get it" said "bootstrap models"
 PAGESIFT_MODELS=$work/none expect 3 "the folder $work/none" ocr one.pnm
-expect 2 "'toaster' is not a device" ocr --device toaster one.pnm
+for device in toaster cpu:0 cpu:-1 cpu: cpu:0x2 cpu:2x c auto:0 cuda:x; do
+	expect 2 "'$device' is not a device" ocr --device $device one.pnm
+done
 expect 1 "" ocr --device cuda:9999 one.pnm
+# Nothing is spoilt by a run that has nothing to write.
+echo kept >kept.txt
+run ocr --models nowhere -o kept.txt one.pnm
+right "what was in the output stays without models" [ "$(cat kept.txt)" = kept ]
+run ocr --models nowhere -o made.txt one.pnm
+right "and no empty output is left behind" [ ! -e made.txt ]
+expect 2 "--output and --draw are both same.png" ocr -o same.png -d same.png one.pnm
 
 detection=ch_PP-OCRv4_det_infer.onnx
 if [ ! -r "$models/$detection" ]; then
@@ -54,7 +63,7 @@ head -n 100 "$models/ppocr_keys_v1.txt" >short/ppocr_keys_v1.txt
 expect 3 "short/ppocr_keys_v1.txt: " ocr --models short one.pnm
 folder none
 rm none/ppocr_keys_v1.txt
-expect 3 "ppocr_keys_v1.txt is not to be had" ocr --models none one.pnm
+expect 3 "ppocr_keys_v1.txt cannot be read in" ocr --models none one.pnm
 # The direction model is not missed by who does not use it.
 rm none/ch_ppocr_mobile_v2.0_cls_infer.onnx
 ln -s "$models/ppocr_keys_v1.txt" none/
@@ -83,6 +92,9 @@ names() {
 	run ocr -o written one.pnm
 	right "--output takes all" [ ! -s out ]
 	right "--output writes the file" [ "$(cat written)" = "READ 42" ]
+	run ocr -o written two.pnm
+	right "--output writes it over" [ "$(cat written)" = "PAGE 2" ]
+	prints 0 "READ 42" ocr one.pnm --device cpu:9999
 }
 
 strange_images() {
@@ -145,7 +157,7 @@ tiff() {
 	run ocr --pages 0,2- pages.tif
 	right "--pages chooses" cmp out expected
 	prints 0 "PAGE 2" ocr --pages=1 pages.tif
-	expect 1 "none of the pages 3-: it has 3, the first is 0" ocr --pages 3- pages.tif
+	expect 1 "has none of the pages 3-, but 3 pages, counted from 0" ocr --pages 3- pages.tif
 	expect 1 "pages.tif, page 2: not read in" ocr --timeout 0.001 pages.tif
 	run ocr -f hocr pages.tif
 	right "hocr is one document" [ "$(grep -c '</html>' out)" -eq 1 ]
@@ -173,6 +185,13 @@ drawings() {
 	cp page-1.png kept
 	expect 1 "page-1.png: is a file to be read" ocr --draw page.png page-1.png two.pnm
 	right "a drawing never replaces an input" cmp -s page-1.png kept
+	expect 1 "drawing text-1.png: is where the text goes" ocr -o text-1.png --draw text.png one.pnm two.pnm
+	right "nor the text" [ "$(head -n 1 text-1.png)" = "READ 42" ]
+	if [ -w /dev/full ]; then
+		ln -s /dev/full full.png
+		expect 1 "drawing full.png: No space left on device" ocr --draw full.png one.pnm
+		right "what was there before stays when it cannot be written" [ -L full.png ]
+	fi
 }
 
 ends() {

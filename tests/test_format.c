@@ -80,11 +80,11 @@ END_TEST
 
 START_TEST(hocr)
 {
-	char *out = written(&page, "a \"b\" & <c>'\\\xff\x02.png", PSG_FORMAT_HOCR);
+	char *out = written(&page, "a \"b\" & <c>'\\\xff\x02\n.png", PSG_FORMAT_HOCR);
 
 	ck_assert_ptr_nonnull(strstr(
 		out, "title=\"image &quot;a \\&quot;b\\&quot; &amp; &lt;c&gt;&#39;\\\\\xef\xbf\xbd"
-		     "\xef\xbf\xbd.png&quot;; bbox 0 0 160 100; ppageno 2\""));
+		     "\xef\xbf\xbd&#10;.png&quot;; bbox 0 0 160 100; ppageno 2\""));
 	ck_assert_ptr_nonnull(strstr(out, "title=\"bbox 10 20 110 40\">"));
 	ck_assert_ptr_nonnull(strstr(out, "x_wconf 99\">Fish &amp; &lt;Chips&gt;\t&quot;1&quot;<"));
 	/* Counter-clockwise, the outermost whole pixels, and no control characters. */

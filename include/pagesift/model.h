@@ -3,10 +3,10 @@
  * Models: ONNX files, read once, run on any device.
  *
  * A model is immutable after load and may be shared by any number of threads
- * and devices; its plans (one a device and input shape) are cached inside it,
- * within a bound.  Opsets 1 to 17 of the operators in use are read; a model
- * that needs anything else is refused at load with the node's name, operator
- * and reason.
+ * and devices; each device keeps its plans (one an input shape) within a bound,
+ * and drops them some time after the model has gone.  Opsets 1 to 17 of the operators in use are
+ * read; a model that needs anything else is refused at load with the node's name, operator and
+ * reason.
  *
  * A file may be hostile.  It has at most 100,000 nodes, of which 16,384 are
  * left when constants are folded, and loading takes memory and time within a

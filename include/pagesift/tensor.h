@@ -4,7 +4,7 @@
  *
  * A tensor may carry one valid width for each sample: columns at and past it
  * are padding, hold anything, and never influence a result (docs/design.md,
- * "Batches").  A tensor is filled by its creator and immutable once shared;
+ * "From a file to a run").  A tensor is filled by its creator and immutable once shared;
  * reference counting is thread-safe, writing the data is not.
  */
 #ifndef PAGESIFT_TENSOR_H

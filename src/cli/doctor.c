@@ -33,7 +33,7 @@ static const cli_usage usage = {
 	.n_options = sizeof(options) / sizeof(options[0]),
 	.notes =
 		"Exit status: 0 there is a usable GPU, 1 there is none and the CPU does the work,\n"
-		"2 there is a GPU that should work and does not.",
+		"2 there is a GPU that should work and does not, or the usage is wrong.",
 };
 
 /* Tells all of a card, whether it starts, and how it does. */
@@ -74,10 +74,9 @@ static void examine_cpu(cli_report *report)
 {
 	psg_device *device;
 
-	if (psg_device_open("cpu:1", &device, NULL) != PSG_OK)
+	if (psg_device_open("cpu", &device, NULL) != PSG_OK)
 		return;
-	(void)snprintf(report->cpu, sizeof(report->cpu), "%d of the machine's cores; on one: %.90s",
-		       psg_cpu_cores(), psg_device_info_get(device)->detail);
+	(void)snprintf(report->cpu, sizeof(report->cpu), "%s", psg_device_info_get(device)->detail);
 	psg_device_close(device);
 }
 

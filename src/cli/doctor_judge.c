@@ -154,11 +154,11 @@ static void judge_visibility(cli_report *report)
 		report->driver.nvml_cards >= 0 ? report->driver.nvml_cards : report->machine.cards;
 	cli_finding *finding;
 
-	if (report->visible == NULL)
+	if (report->visible == NULL || (cards == 0 && report->count == 0))
 		return;
 	finding = find(report, report->count > 0 ? CLI_NOTE : CLI_WARNING,
-		       "CUDA_VISIBLE_DEVICES=%.100s shows %d of %d GPUs to this process%s",
-		       report->visible, report->count, cards,
+		       "CUDA_VISIBLE_DEVICES=%.100s shows %d of %d GPU%s to this process%s",
+		       report->visible, report->count, cards, cards == 1 ? "" : "s",
 		       report->count > 0 ? "; cuda:0 is the first of them" : "");
 	if (report->count == 0)
 		advise(finding, "unset it, or name indices or the UUIDs of nvidia-smi -L; for a "

@@ -57,9 +57,10 @@ static psg_status load(const struct run *run, const char *name, cli_ocr_file **o
 	if (status == PSG_OK)
 		status = psg_image_pages(file->data, file->size, &file->pages, error);
 	if (status == PSG_OK && cli_pages_count(run->values->pages, file->pages) == 0)
-		status = cli_fail(error, PSG_INVALID,
-				  "none of the pages %s: it has %d, the first is 0",
-				  run->values->pages, (int)file->pages);
+		status =
+			cli_fail(error, PSG_INVALID,
+				 "has none of the pages %s, but %d page%s, counted from 0",
+				 run->values->pages, (int)file->pages, file->pages == 1 ? "" : "s");
 	if (status == PSG_OK)
 		*out = file;
 	else

@@ -302,8 +302,8 @@ static void print_option(const cli_option *option)
 
 static void print_help(const cli_usage *usage)
 {
-	(void)printf("usage: " PACKAGE_NAME " %s [OPTION]... %s\n\n%s\n\n", usage->command,
-		     usage->operands, usage->about);
+	(void)printf("usage: " PACKAGE_NAME " %s [OPTION]...%s%s\n\n%s\n\n", usage->command,
+		     usage->operands[0] != '\0' ? " " : "", usage->operands, usage->about);
 	for (size_t i = 0; i <= usage->n_options; i++)
 		print_option(option_at(usage, i));
 	if (usage->notes != NULL)

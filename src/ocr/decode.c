@@ -52,6 +52,10 @@ static psg_status not_an_image(const psgi_source *s, psg_error *error)
 
 	if (s->size == 0)
 		return psgi_fail(error, PSG_FORMAT, "the image is empty (0 bytes)");
+	if (starts(s, 0, "%PDF-", 5))
+		return psgi_fail(error, PSG_FORMAT,
+				 "not an image but a PDF: make images of its pages first, as "
+				 "pdftoppm -r 300 -png does");
 	for (size_t i = 0; i < s->size && i < 64; i++) {
 		uint8_t c = s->data[i];
 

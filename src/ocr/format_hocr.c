@@ -43,6 +43,8 @@ static void add_escaped(psgi_strbuf *s, const char *text)
 			as = "&quot;";
 		else if (text[i] == '\'')
 			as = "&#39;";
+		else if (text[i] == '\n') /* which an attribute would have as a blank */
+			as = "&#10;";
 		psgi_strbuf_add(s, as != NULL ? as : text + i, as != NULL ? strlen(as) : n);
 		i += n > 0 ? n : 1;
 	}

