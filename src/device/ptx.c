@@ -116,7 +116,7 @@ static char *aimed_at(const char *text, int target)
 	if (copy == NULL)
 		return NULL;
 	if (at == NULL) /* the driver's to refuse */
-		return strcpy(copy, text);
+		return memcpy(copy, text, strlen(text) + 1);
 	at += sizeof(directive) - 1;
 	rest = at + strspn(at, "0123456789");
 	(void)snprintf(copy, size, "%.*s%d%s", (int)(at - text), text, target, rest);
