@@ -20,6 +20,13 @@ tests_test_plans_SOURCES = tests/test_plans.c tests/random_net.c tests/random_ne
 tests_test_plans_CPPFLAGS = $(TEST_CPPFLAGS) $(PROTOBUF_C_CFLAGS)
 tests_test_plans_LDADD = $(TEST_MODEL) $(TEST_LIBS)
 
+check_PROGRAMS += tests/test_gpu_settle
+TESTS += tests/test_gpu_settle
+tests_test_gpu_settle_SOURCES = tests/test_gpu_settle.c tests/models.h tests/random_net.c \
+	tests/random_net.h tests/fakecuda_util.c tests/fakecuda_util.h
+tests_test_gpu_settle_CPPFLAGS = $(TEST_CPPFLAGS) $(PROTOBUF_C_CFLAGS)
+tests_test_gpu_settle_LDADD = $(TEST_MODEL) $(TEST_LIBS)
+
 check_PROGRAMS += tests/test_onnx
 TESTS += tests/test_onnx
 tests_test_onnx_SOURCES = tests/test_onnx.c tests/onnx_text.c tests/onnx_text.h
