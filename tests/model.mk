@@ -27,6 +27,13 @@ tests_test_gpu_settle_SOURCES = tests/test_gpu_settle.c tests/models.h tests/ran
 tests_test_gpu_settle_CPPFLAGS = $(TEST_CPPFLAGS) $(PROTOBUF_C_CFLAGS)
 tests_test_gpu_settle_LDADD = $(TEST_MODEL) $(TEST_LIBS)
 
+check_PROGRAMS += tests/test_gpu_peak
+TESTS += tests/test_gpu_peak
+tests_test_gpu_peak_SOURCES = tests/test_gpu_peak.c tests/models.h tests/random_net.c \
+	tests/random_net.h tests/fakecuda_util.c tests/fakecuda_util.h
+tests_test_gpu_peak_CPPFLAGS = $(TEST_CPPFLAGS) $(PROTOBUF_C_CFLAGS)
+tests_test_gpu_peak_LDADD = $(TEST_MODEL) $(TEST_LIBS)
+
 check_PROGRAMS += tests/test_onnx
 TESTS += tests/test_onnx
 tests_test_onnx_SOURCES = tests/test_onnx.c tests/onnx_text.c tests/onnx_text.h

@@ -54,7 +54,10 @@ static const struct scale {
 	int32_t longest;     /* side of a page, as detection gets it */
 	int32_t least, most; /* sides of pages */
 	uint32_t seed;
-} small = { 320, 64, 1024, 2 }, real = { 640, 64, 1664, 2 };
+	/* Percent of what a dry run of the largest tells that may be held: demanded of the page
+	 * models, and for any other what the pool promises, 1/7 more. */
+	size_t most_held;
+} small = { 320, 64, 1024, 2, 114 }, real = { 640, 64, 1664, 2, 110 };
 
 static const struct scale *scale;
 static psg_device *device;
@@ -262,9 +265,32 @@ static void compare(const struct memory *before, const struct memory *after)
 #endif
 }
 
+/* What a dry run tells of the largest run. */
+static size_t largest_run(void)
+{
+	const psg_shape shapes[MODELS] = {
+		[DETECTION] = PSG_SHAPE(1, 3, scale->longest, scale->longest),
+		[RECOGNITION] = PSG_SHAPE(BATCH, 3, 48, bucket(scale->most)),
+		[DIRECTION] = PSG_SHAPE(BATCH, 3, 48, 192),
+	};
+	size_t most = 0;
+
+	for (int i = 0; i < MODELS; i++) {
+		psg_model_stats stats;
+
+		ck_assert_int_eq(
+			psg_model_stats_get(models[i], device, &shapes[i], 1, &stats, NULL),
+			PSG_OK);
+		if ((size_t)stats.peak_bytes > most)
+			most = (size_t)stats.peak_bytes;
+	}
+	return most;
+}
+
 static void settles(const struct scale *sizes)
 {
 	struct memory before, after;
+	size_t needed;
 
 	begin(sizes);
 	for (uint32_t i = 0; i < DIFFERENT; i++)
@@ -276,6 +302,9 @@ static void settles(const struct scale *sizes)
 	after = memory_now();
 	tell("after page 2000", &after);
 	compare(&before, &after);
+	needed = after.gpu.used_bytes + largest_run();
+	ck_assert_msg(after.gpu.held_bytes <= needed / 100 * scale->most_held,
+		      "%zu held, %zu needed", after.gpu.held_bytes, needed);
 	end();
 }
 

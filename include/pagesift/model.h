@@ -80,12 +80,27 @@ typedef struct psg_model_stats {
 	size_t nodes_before, nodes_after; /* nodes in the file; operators left to run */
 	int64_t parameters;               /* float weights in the file */
 	psg_cost cost;                    /* for the given shapes */
-	int64_t peak_bytes;               /* activations and scratch of one run */
+	/*
+	 * Bytes of the device's memory that one run takes, without the weights: inputs, outputs,
+	 * what lies between them and scratch; on a GPU also valid widths and the plan's tables, all
+	 * in the pool's blocks.  So much is taken on a device that was just opened, and some
+	 * kilobytes less without valid widths; runs of many shapes hold up to 1/7 more than the
+	 * largest.  A CPU copies the input of a batch whose samples differ in width, which is not
+	 * counted.
+	 */
+	int64_t peak_bytes;
+	/*
+	 * Bytes of the weights, in all forms that the model holds for CPUs; where shapes are
+	 * planned for a GPU: in its memory, where all plans of the model share them.
+	 */
 	int64_t weight_bytes;
 } psg_model_stats;
 
-/* Plans for `device` and the input shapes (NULL: only what is independent of shapes) without
- * running. */
+/*
+ * Plans for `device` and the input shapes (NULL: only what is independent of shapes) without
+ * running, on the thread that owns the device.  Weights and tables are copied to a GPU for that,
+ * which takes weight_bytes there.  INVALID: shapes that do not fit; NOMEM, OOM.
+ */
 PSG_API psg_status psg_model_stats_get(psg_model *model, psg_device *device,
 				       const psg_shape *shapes, size_t n_shapes,
 				       psg_model_stats *stats, psg_error *error);

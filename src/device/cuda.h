@@ -87,6 +87,9 @@ psg_status psgi_gpu_alloc(psg_device *device, size_t bytes, void **out, psg_erro
  * asked for, while one for a run may be an idle one of up to 8 times the size. */
 psg_status psgi_gpu_alloc_lasting(psg_device *device, size_t bytes, void **out, psg_error *error);
 
+/* The size of the block that a request gets, if it is a new one. */
+size_t psgi_gpu_block_bytes(const psg_device *device, size_t bytes);
+
 /* Which PTX is in use: 61, 70, ... for compute capability 6.1, 7.0, ... */
 int psgi_gpu_ptx(const psg_device *device);
 

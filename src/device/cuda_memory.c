@@ -99,10 +99,20 @@ static psg_status grow(psgi_gpu *gpu, size_t bytes, size_t size, psgi_block **ou
 	return PSG_OK;
 }
 
+static size_t block_bytes(const psgi_gpu *gpu, size_t bytes)
+{
+	return gpu->pool.keeps ? psgi_pool_size(bytes) : bytes + (bytes == 0);
+}
+
+size_t psgi_gpu_block_bytes(const psg_device *device, size_t bytes)
+{
+	return block_bytes((const psgi_gpu *)device, bytes);
+}
+
 /* A ratio of 1 is for what lasts, which takes nobody's place either. */
 static psg_status alloc(psgi_gpu *gpu, size_t bytes, size_t ratio, void **out, psg_error *error)
 {
-	size_t size = gpu->pool.keeps ? psgi_pool_size(bytes) : bytes + (bytes == 0);
+	size_t size = block_bytes(gpu, bytes);
 	psgi_block *block = NULL;
 	psg_status status = psgi_gpu_enter(gpu, error);
 

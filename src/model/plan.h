@@ -69,6 +69,10 @@ void psgi_plan_destroy(psgi_plan *plan); /* NULL is allowed */
 psg_status psgi_plan_run(psgi_plan *plan, psg_tensor *const *in, psg_tensor **out,
 			 bool (*stop)(void *user), void *user, psg_error *error);
 
+/* Bytes of the device's memory that a run takes, and the plan for it, but for the weights: what
+ * psg_model_stats.peak_bytes is. */
+size_t psgi_plan_peak_bytes(const psgi_plan *plan);
+
 /* --- for lowering --- */
 
 /* A value of the plan in the arena for `flow_value` with channels in blocks; -1 when memory is

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "device/cuda.h"
+#include "ops/cuda.h"
 
 #include <string.h>
 
@@ -210,11 +211,16 @@ static size_t bytes_of(const psg_tensor *tensor)
 	       psg_dtype_size(psg_tensor_dtype(tensor));
 }
 
+static size_t widths_bytes(const psgi_plan *plan)
+{
+	return plan->flow.n_widths * plan->samples * sizeof(int32_t);
+}
+
 /* Copies to a GPU what a run reads there, and makes room for its outputs. */
 static psg_status upload(struct run *run, psg_error *error)
 {
 	const psgi_plan *plan = run->plan;
-	size_t table = plan->flow.n_widths * plan->samples * sizeof(int32_t);
+	size_t table = widths_bytes(plan);
 	psg_status status = PSG_OK;
 
 	for (size_t i = 0; i < plan->flow.graph->n_inputs && status == PSG_OK; i++) {
@@ -282,6 +288,39 @@ static psg_status begin(struct run *run, psg_error *error)
 	     i++)
 		run->out_data[i] = psg_tensor_data(run->out[i]);
 	return status == PSG_OK && is_cuda(run) ? upload(run, error) : status;
+}
+
+/* --- how much of it --- */
+
+static size_t value_bytes(const psgi_plan *plan, int32_t flow_value)
+{
+	const psgi_fvalue *value = &plan->flow.values[flow_value];
+
+	return (size_t)psg_shape_elements(&value->shape) * psg_dtype_size(value->dtype);
+}
+
+/* As `take` gets it; a CPU's blocks are as large as they are asked to be. */
+static size_t taken(const psgi_plan *plan, size_t bytes)
+{
+	return plan->device->info.kind == PSG_DEVICE_CUDA
+		       ? psgi_gpu_block_bytes(plan->device, bytes + 1)
+		       : bytes;
+}
+
+size_t psgi_plan_peak_bytes(const psgi_plan *plan)
+{
+	const psgi_flow *flow = &plan->flow;
+	size_t bytes = taken(plan, plan->arena_bytes + plan->scratch_bytes);
+
+	for (size_t i = 0; i < flow->graph->n_inputs; i++)
+		bytes += taken(plan, value_bytes(plan, flow->inputs[i]));
+	for (size_t i = 0; i < flow->graph->n_outputs; i++)
+		bytes += taken(plan, value_bytes(plan, flow->outputs[i]));
+	if (flow->n_widths > 0)
+		bytes += taken(plan, widths_bytes(plan));
+	for (size_t i = 0; i < plan->n_steps; i++)
+		bytes += psgi_cuda_table_bytes(plan->steps[i].kernel);
+	return bytes;
 }
 
 psg_status psgi_plan_run(psgi_plan *plan, psg_tensor *const *in, psg_tensor **out,

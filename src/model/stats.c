@@ -6,6 +6,7 @@
 #include "model/plans.h"
 
 #include "base/checked.h"
+#include "ops/cuda_weights.h"
 
 #include <string.h>
 
@@ -23,6 +24,21 @@ static void add_cost(const psgi_plan *plan, psg_cost *cost)
 		cost->macs = psgi_add_most(cost->macs, one.macs);
 		cost->bytes = psgi_add_most(cost->bytes, one.bytes);
 	}
+}
+
+/* What a GPU holds for the plan; one that two values share counts twice. */
+static int64_t weight_bytes_of_plan(const psgi_plan *plan)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < plan->n_values; i++) {
+		const psgi_pvalue *value = &plan->values[i];
+
+		if (value->home == PSGI_HOME_CONSTANT)
+			bytes += psgi_weight_bytes(plan->device,
+						   plan->flow.values[value->flow_value].constant);
+	}
+	return (int64_t)bytes;
 }
 
 static int64_t weight_bytes(const psg_model *model)
@@ -55,7 +71,11 @@ psg_status psg_model_stats_get(psg_model *model, psg_device *device, const psg_s
 			return status;
 		add_cost(plan, &stats->cost);
 		stats->nodes_after = plan->n_steps;
-		stats->peak_bytes = (int64_t)(plan->arena_bytes + plan->scratch_bytes);
+		stats->peak_bytes = (int64_t)psgi_plan_peak_bytes(plan);
+		if (psg_device_info_get(device)->kind == PSG_DEVICE_CUDA) {
+			stats->weight_bytes = weight_bytes_of_plan(plan);
+			return PSG_OK;
+		}
 	}
 	stats->weight_bytes = weight_bytes(model);
 	return PSG_OK;

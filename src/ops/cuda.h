@@ -27,4 +27,8 @@ psg_status psgi_cuda_kernel(psg_device *device, const psgi_call *call, const psg
 psg_status psgi_cuda_mix(psg_device *device, const psgi_mix_spec *spec, psgi_kernel **out,
 			 psg_error *error);
 
+/* Bytes of the device's memory that the kernel, which may be of any kind, keeps as long as it
+ * lives: its tables, in blocks of the pool. */
+size_t psgi_cuda_table_bytes(const psgi_kernel *kernel);
+
 #endif

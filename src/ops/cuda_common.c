@@ -53,8 +53,10 @@ psg_status psgi_cuda_table(psgi_cuda *cuda, const void *from, size_t bytes, psg_
 {
 	psg_status status = psgi_gpu_alloc_lasting(cuda->device, bytes, &cuda->table, error);
 
-	return status == PSG_OK ? psgi_gpu_copy_in(cuda->device, cuda->table, from, bytes, error)
-				: status;
+	if (status != PSG_OK)
+		return status;
+	cuda->table_bytes = psgi_gpu_block_bytes(cuda->device, bytes);
+	return psgi_gpu_copy_in(cuda->device, cuda->table, from, bytes, error);
 }
 
 /* --- posts --- */
@@ -206,6 +208,11 @@ static void destroy(psgi_kernel *kernel)
 
 	psgi_device_free(cuda->device, cuda->table);
 	free(cuda);
+}
+
+size_t psgi_cuda_table_bytes(const psgi_kernel *kernel)
+{
+	return kernel->run == run ? ((const psgi_cuda *)kernel)->table_bytes : 0;
 }
 
 static psg_status create(psg_device *device, psgi_cuda **out, psg_error *error)

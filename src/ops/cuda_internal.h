@@ -62,6 +62,7 @@ typedef struct psgi_cuda {
 	psgi_kernel kernel;
 	psg_device *device;
 	void *table; /* device memory of its own; may be NULL */
+	size_t table_bytes;
 	size_t n_launches;
 	bool beyond;               /* a grid that no card takes, or too many launches */
 	psgi_cuda_launch launch[]; /* PSGI_CUDA_LAUNCHES while it is made */

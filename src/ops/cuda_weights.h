@@ -15,6 +15,9 @@
 /* Where the tensor's elements lie on the device, for one user more.  OOM, NOMEM, DEVICE_LOST. */
 psg_status psgi_weight_use(psg_device *device, psg_tensor *tensor, void **data, psg_error *error);
 
+/* What psgi_weight_use takes of the device's memory for a tensor that is not there yet. */
+size_t psgi_weight_bytes(const psg_device *device, const psg_tensor *tensor);
+
 /* One user less.  What nobody else holds goes at once; the rest stays for the next plan. */
 void psgi_weight_drop(psg_device *device, const psg_tensor *tensor);
 
