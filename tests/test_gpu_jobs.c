@@ -383,6 +383,172 @@ START_TEST(queued_jobs_hold_no_memory)
 }
 END_TEST
 
+/* --- trimming --- */
+
+/* All that was asked for before has been done when it returns. */
+static void pass(psg_worker *worker)
+{
+	ck_assert_int_eq(t_finish(t_submit(worker, t_nothing, NULL, NULL)), PSG_OK);
+}
+
+static void run_op(psg_worker *worker, int64_t n)
+{
+	psg_op op = relu_of(n);
+	psg_future *future = submit_op(worker, &op, false);
+
+	check_relu(future, n);
+	psg_future_release(future);
+	psg_tensor_unref(op.in[0]);
+}
+
+/* Leaves a weight in use. */
+static void run_model(psg_worker *worker, psg_model *model)
+{
+	psg_tensor *x;
+	psg_future *future;
+
+	ck_assert_int_eq(psg_tensor_create(PSG_F32, &PSG_SHAPE(2, 3), &x, NULL), PSG_OK);
+	ck_assert_int_eq(psg_submit_model(worker, model, &x, 1, NULL, &future, NULL), PSG_OK);
+	ck_assert_int_eq(t_finish(future), PSG_OK);
+	psg_tensor_unref(x);
+}
+
+static psg_model *sum_model(void)
+{
+	size_t size;
+	uint8_t *bytes = t_onnx("opset 11; in x ? 3; w s 3 = 1 2 3; Add x s > y; out y", &size);
+	psg_model *model;
+
+	ck_assert_int_eq(psg_model_load_memory(bytes, size, "sum", NULL, &model, NULL), PSG_OK);
+	free(bytes);
+	return model;
+}
+
+/* Nothing is held but what is in use, and the driver agrees. */
+static void expect_trimmed(psg_worker *worker)
+{
+	psg_worker_stats stats = t_stats(worker);
+
+	ck_assert_uint_gt(stats.memory_used, 0);
+	ck_assert_uint_eq(stats.memory_held, stats.memory_used);
+	if (!t_gpu_real())
+		ck_assert_int_eq(t_gpu_counts().device_bytes, (int64_t)stats.memory_held);
+}
+
+#define N_TRIM ((int64_t)(256 * KIB / sizeof(float)))
+
+START_TEST(trim_gives_idle_memory_back)
+{
+	psg_worker *worker = open_worker();
+	psg_model *model = sum_model();
+	psg_worker_stats before;
+
+	psg_worker_trim(worker); /* there is nothing yet */
+	pass(worker);
+	ck_assert_uint_eq(t_stats(worker).memory_held, 0);
+	for (int i = 0; i < 3; i++) {
+		run_model(worker, model);
+		run_op(worker, N_TRIM);
+		before = t_stats(worker);
+		ck_assert_uint_ge(before.memory_held, before.memory_used + 512 * KIB);
+		psg_worker_trim(worker);
+		if (i == 0)
+			pass(worker);
+		while (t_stats(worker).memory_held != before.memory_used)
+			t_sleep_ns(PSG_MILLISECOND); /* it is done without a job, too */
+		expect_trimmed(worker);
+		ck_assert_uint_eq(t_stats(worker).memory_peak, before.memory_peak);
+	}
+	run_model(worker, model); /* its weight is there still */
+	psg_worker_trim(worker);
+	psg_model_unref(model);
+	close_worker(worker);
+}
+END_TEST
+
+/* The caller does not wait for the job that runs, which keeps its memory. */
+START_TEST(trim_comes_between_jobs)
+{
+	psg_worker *worker = open_worker();
+	psg_model *model = sum_model();
+	psg_worker_stats before;
+	psg_future *future;
+	psg_op op = relu_of(N_TRIM);
+	t_gate gate;
+
+	run_model(worker, model);
+	run_op(worker, N_TRIM);
+	t_gate_close(&gate, worker);
+	before = t_stats(worker);
+	for (int i = 0; i < 100; i++)
+		psg_worker_trim(worker);
+	future = submit_op(worker, &op, false);
+	ck_assert_uint_eq(t_stats(worker).memory_held, before.memory_held);
+	if (!t_gpu_real())
+		ck_assert_int_eq(t_gpu_counts().device_bytes, (int64_t)before.memory_held);
+	t_gate_open(&gate);
+	check_relu(future, N_TRIM);
+	psg_future_release(future);
+	ck_assert_uint_eq(stats_of(worker).trims, 1);
+	psg_worker_trim(worker);
+	pass(worker);
+	expect_trimmed(worker);
+	psg_tensor_unref(op.in[0]);
+	psg_model_unref(model);
+	close_worker(worker);
+}
+END_TEST
+
+static void *run_and_trim(void *arg)
+{
+	psg_worker *worker = arg;
+
+	for (int i = 0; i < 40; i++) {
+		psg_worker_trim(worker);
+		run_op(worker, 1000 + 5000 * (i % 7));
+		(void)t_stats(worker);
+	}
+	return NULL;
+}
+
+START_TEST(trims_of_many_threads)
+{
+	psg_worker *worker = open_worker();
+	psg_model *model = sum_model();
+	pthread_t threads[4];
+
+	run_model(worker, model);
+	for (size_t i = 0; i < T_COUNT(threads); i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, run_and_trim, worker), 0);
+	for (size_t i = 0; i < T_COUNT(threads); i++)
+		ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+	psg_worker_trim(worker);
+	pass(worker);
+	expect_trimmed(worker);
+	psg_model_unref(model);
+	close_worker(worker);
+}
+END_TEST
+
+/* A CPU has no memory that it tells of; a trim is harmless, also when no job comes any more. */
+START_TEST(trim_of_a_cpu)
+{
+	psg_worker *worker = t_open(0);
+	psg_model *model = sum_model();
+
+	for (int i = 0; i < 3; i++) {
+		run_model(worker, model);
+		run_op(worker, 1000);
+		psg_worker_trim(worker);
+	}
+	ck_assert_uint_eq(t_stats(worker).memory_peak, 0);
+	ck_assert_int_eq(psg_worker_drain(worker, -1), PSG_OK);
+	psg_worker_trim(worker);
+	psg_model_unref(model);
+	psg_worker_close(worker);
+}
+END_TEST
+
 /* --- threads --- */
 
 static void *open_it(void *arg)
@@ -488,6 +654,10 @@ int main(void)
 	tcase_add_test(any, oom_stays_in_its_job);
 	tcase_add_test(any, a_thousand_ooms);
 	tcase_add_test(any, queued_jobs_hold_no_memory);
+	tcase_add_test(any, trim_gives_idle_memory_back);
+	tcase_add_test(any, trim_comes_between_jobs);
+	tcase_add_test(any, trims_of_many_threads);
+	tcase_add_test(any, trim_of_a_cpu);
 	tcase_add_test(any, three_threads);
 	tcase_add_test(any, contexts_of_submitters_stay);
 	tcase_add_test(any, many_lives);

@@ -78,6 +78,16 @@ PSG_API void psg_worker_abort(psg_worker *worker);
  */
 PSG_API void psg_worker_close(psg_worker *worker);
 
+/*
+ * Asks the worker to give memory that waits for its next use back: a GPU's to the driver, a CPU's
+ * to the host.  Weights, plans and what jobs have stay.  The worker does so between two jobs, at
+ * once where it has none; jobs that are submitted after the call returns start after it.  Never
+ * blocks, also not while others submit: any thread, also the worker's own, until psg_worker_close
+ * is called. Later jobs ask the driver for memory again, which costs some 100 us a block.  Without
+ * a call idle memory goes back before a job fails with OOM.  In a forked child it does nothing.
+ */
+PSG_API void psg_worker_trim(psg_worker *worker);
+
 /* Counters since the start; a snapshot without locks. */
 typedef struct psg_worker_stats {
 	uint64_t submitted, completed, failed, cancelled, expired, refused_full;
@@ -85,6 +95,12 @@ typedef struct psg_worker_stats {
 	uint64_t queued;     /* accepted and not yet ended */
 	uint64_t lanes;      /* threads that own a lane now */
 	uint64_t ops_on_gpu, ops_on_cpu; /* operators that ran, by where (psg_op_run) */
+	/*
+	 * Bytes of a GPU's memory after the last job or trim: in use between jobs, such as weights;
+	 * held of the driver, with what waits for its next use; the most that ever was held.  All 0
+	 * of a CPU.
+	 */
+	uint64_t memory_used, memory_held, memory_peak;
 	/* What the worker's thread is in that may take long or never end: "compiling or loading the
 	 * kernels 'conv'", "waiting for the card"; "" when it is in nothing of the kind. */
 	const char *phase;

@@ -134,7 +134,21 @@ static void cpu_close(psg_device *device)
 	free(cpu);
 }
 
-static const psgi_device_ops cpu_ops = { cpu_alloc, cpu_free, cpu_close, NULL, NULL };
+static void cpu_trim(psg_device *device)
+{
+	struct cpu_device *cpu = (struct cpu_device *)device;
+
+	for (size_t i = 0; i < KEPT_BLOCKS; i++) {
+		if (cpu->kept[i].used)
+			continue;
+		free(cpu->kept[i].memory);
+		cpu->kept[i] = (struct block){ .memory = NULL };
+	}
+}
+
+static const psgi_device_ops cpu_ops = {
+	.alloc = cpu_alloc, .free = cpu_free, .close = cpu_close, .trim = cpu_trim
+};
 
 static void describe(psg_device *device, int32_t threads)
 {

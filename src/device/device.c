@@ -134,6 +134,18 @@ void psgi_device_free(psg_device *device, void *memory)
 		device->ops->free(device, memory);
 }
 
+void psgi_device_trim(psg_device *device)
+{
+	device->ops->trim(device);
+}
+
+void psgi_device_memory_get(const psg_device *device, psgi_device_memory *out)
+{
+	*out = (psgi_device_memory){ 0, 0, 0 };
+	if (device->ops->memory != NULL)
+		device->ops->memory(device, out);
+}
+
 psg_status psgi_device_enter(psg_device *device, psg_error *error)
 {
 	return device->ops->enter == NULL ? PSG_OK : device->ops->enter(device, error);

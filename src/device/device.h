@@ -5,6 +5,12 @@
 
 #include <pagesift/device.h>
 
+/* Bytes of a device's own memory: handed out, held with what waits for its next use, and the most
+ * that ever was. */
+typedef struct psgi_device_memory {
+	size_t used, held, high;
+} psgi_device_memory;
+
 typedef struct psgi_device_ops {
 	/* 64-byte aligned memory of the device from its caching pool; NULL when there is none left.
 	 */
@@ -14,6 +20,8 @@ typedef struct psgi_device_ops {
 	/* Make the device the calling thread's current one, and back; NULL: no need to. */
 	psg_status (*enter)(psg_device *device, psg_error *error);
 	void (*leave)(psg_device *device);
+	void (*trim)(psg_device *device);
+	void (*memory)(const psg_device *device, psgi_device_memory *out); /* NULL: not counted */
 } psgi_device_ops;
 
 /* Where operators that come alone run, of PAGESIFT_OPERATORS. */
@@ -45,6 +53,12 @@ bool psgi_device_failed(psg_status status);
 
 void *psgi_device_alloc(psg_device *device, size_t bytes);
 void psgi_device_free(psg_device *device, void *memory);
+
+/* Gives up memory that waits for its next use; a GPU's queued work is waited for. */
+void psgi_device_trim(psg_device *device);
+
+/* All zero of a CPU. */
+void psgi_device_memory_get(const psg_device *device, psgi_device_memory *out);
 
 /*
  * Between these the thread that owns the device has its context current; calls nest.  Each call of

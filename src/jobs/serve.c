@@ -116,6 +116,37 @@ static psgi_job *next_job(psg_worker *worker)
 	return psgi_queue_pop(&worker->queue);
 }
 
+/* --- the device's memory --- */
+
+/* The device counts on this thread; others read the copies. */
+static void publish_memory(psg_worker *worker)
+{
+	psgi_device_memory memory;
+
+	if (worker->info.kind == PSG_DEVICE_CPU)
+		return;
+	psgi_device_memory_get(worker->device, &memory);
+	atomic_store_explicit(&worker->memory_used, memory.used, memory_order_relaxed);
+	atomic_store_explicit(&worker->memory_held, memory.held, memory_order_relaxed);
+	atomic_store_explicit(&worker->memory_high, memory.high, memory_order_relaxed);
+}
+
+static bool wants_trim(const psg_worker *worker)
+{
+	return atomic_load_explicit(&worker->trim, memory_order_acquire);
+}
+
+/* Between two jobs; what is asked for from here on is done after the next one. */
+static void trim(psg_worker *worker)
+{
+	atomic_store_explicit(&worker->trim, false, memory_order_relaxed);
+	psgi_device_trim(worker->device);
+	if (worker->host != NULL)
+		psgi_device_trim(worker->host);
+	publish_memory(worker);
+	worker->now_ns = psg_now_ns();
+}
+
 /* --- running --- */
 
 static void end_job(psg_worker *worker, psgi_job *job, psgi_outcome outcome, psg_status status)
@@ -158,6 +189,7 @@ static void run(psg_worker *worker, psgi_job *job)
 	worker->error.message[0] = '\0';
 	status = psgi_job_run(job, worker, &outcome, &worker->error);
 	note_loss(worker);
+	publish_memory(worker);
 	psgi_future_note(future, worker->error.message);
 	if (status == PSG_OK && worker->error.message[0] != '\0' && future->message == NULL)
 		future->message = "the GPU failed";
@@ -255,7 +287,8 @@ static bool idle(psg_worker *worker)
 		}
 		if (closing)
 			return false;
-		(void)psgi_event_wait(&worker->work, value, PSGI_NEVER);
+		if (!wants_trim(worker))
+			(void)psgi_event_wait(&worker->work, value, PSGI_NEVER);
 	}
 	worker->now_ns = psg_now_ns();
 	return true;
@@ -325,6 +358,10 @@ void *psgi_worker_main(void *argument)
 	for (;;) {
 		psgi_job *job = next_job(worker);
 
+		/* After the job was found: one that was submitted behind the call starts after it.
+		 */
+		if (wants_trim(worker))
+			trim(worker);
 		if (job != NULL)
 			serve_job(worker, job);
 		else if (!idle(worker))

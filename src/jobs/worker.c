@@ -176,12 +176,21 @@ psg_status psg_worker_health(const psg_worker *worker, psg_error *error)
 	return worker->lost.code;
 }
 
-/* --- ending --- */
-
 static bool forked(const psg_worker *worker)
 {
 	return worker->lanes.generation != psgi_fork_generation();
 }
+
+/* Stored before the signal: the thread sees it, or does not fall asleep. */
+void psg_worker_trim(psg_worker *worker)
+{
+	if (forked(worker))
+		return;
+	atomic_store_explicit(&worker->trim, true, memory_order_release);
+	psgi_event_signal(&worker->work);
+}
+
+/* --- ending --- */
 
 /* What ends away from the worker's thread does not signal (it may not touch the worker), so the
  * last wait looks again in steps. */
@@ -344,5 +353,8 @@ void psg_worker_stats_get(const psg_worker *worker, psg_worker_stats *stats)
 	stats->recomputed = atomic_load_explicit(&worker->recomputed, memory_order_relaxed);
 	stats->ops_on_gpu = atomic_load_explicit(&worker->ops_on_gpu, memory_order_relaxed);
 	stats->ops_on_cpu = atomic_load_explicit(&worker->ops_on_cpu, memory_order_relaxed);
+	stats->memory_used = atomic_load_explicit(&worker->memory_used, memory_order_relaxed);
+	stats->memory_held = atomic_load_explicit(&worker->memory_held, memory_order_relaxed);
+	stats->memory_peak = atomic_load_explicit(&worker->memory_high, memory_order_relaxed);
 	psgi_lanes_visit(&worker->lanes, add_lane, stats);
 }

@@ -21,6 +21,7 @@ struct psg_worker {
 	atomic_bool closing;  /* the thread ends when it has nothing left */
 	/* A job was put before others that wait: look at the lanes before the next one. */
 	alignas(PSGI_CACHE_LINE) atomic_bool urgent;
+	atomic_bool trim; /* idle memory of the device is to go before the next job */
 	psgi_event work;
 
 	psgi_keeper keeper;
@@ -35,7 +36,8 @@ struct psg_worker {
 	_Atomic uint64_t ended;
 	_Atomic uint64_t outcome[PSGI_OUTCOMES];
 	_Atomic uint64_t recomputed, ops_on_gpu, ops_on_cpu;
-	psg_error error;  /* scratch of the job that runs */
+	_Atomic uint64_t memory_used, memory_held, memory_high; /* of a GPU, after the last job */
+	psg_error error;                                        /* scratch of the job that runs */
 	psg_device *host; /* a core for what the device fails to do; NULL: it never did */
 	psg_error lost;   /* why the device is, before `is_lost` */
 	atomic_bool is_lost;
