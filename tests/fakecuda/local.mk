@@ -17,9 +17,13 @@ tests_fakecuda_libfakenvml_la_SOURCES = tests/fakecuda/nvml.c
 tests_fakecuda_libfakenvml_la_CPPFLAGS = $(AM_CPPFLAGS)
 tests_fakecuda_libfakenvml_la_LDFLAGS = $(FAKECUDA_FLAGS)
 
-# The tests of the GPU, on the machine's own.
+# The tests of the GPU, on the machine's own: all programs that choose the driver by what
+# fakecuda_util.c says, and what can be known without one.
+GPU_TESTS = $(strip $(foreach test,$(TESTS),$(if \
+	$(filter tests/fakecuda_util.c,$($(subst /,_,$(test))_SOURCES)),$(test))) \
+	$(filter tests/test_gpu_pool,$(TESTS)))
+
 check-gpu:
-	PAGESIFT_TEST_GPU=real $(MAKE) check TESTS='tests/test_driver tests/test_gpu tests/test_gpu_worker \
-		tests/test_gpu_jobs tests/test_kernels'
+	PAGESIFT_TEST_GPU=real $(MAKE) check TESTS='$(GPU_TESTS)'
 
 .PHONY: check-gpu
