@@ -14,9 +14,10 @@
 
 /* An operand: on the host as the reference has it, and on the device. */
 typedef struct operand {
+	psg_dtype dtype;
 	psg_shape shape;
 	size_t bytes;
-	float *host;
+	void *host;
 	void *device;
 } operand;
 
@@ -58,13 +59,27 @@ void t_gpu_close(void)
 	t_gpu_expect_nothing_left();
 }
 
-static float random_value(void)
+static uint64_t random_bits(void)
 {
 	static uint64_t state = 1;
 
-	/* Knuth's multiplier for a 64-bit linear congruential generator; its high bits are used. */
-	state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (float)((double)(state >> 40) / (double)(1 << 23) - 1);
+	/* Knuth's multiplier for a 64-bit linear congruential generator. */
+	return state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+}
+
+/* The high bits are the random ones. */
+static float random_value(void)
+{
+	return (float)((double)(random_bits() >> 40) / (double)(1 << 23) - 1);
+}
+
+static int64_t random_integer(int64_t most)
+{
+	uint64_t bits = random_bits() >> 32;
+
+	if (most == 0)
+		return (int64_t)(bits << 32 | random_bits() >> 32);
+	return (int64_t)(bits % (2 * (uint64_t)most)) - most;
 }
 
 static void *device_copy(const void *from, size_t bytes)
@@ -77,25 +92,64 @@ static void *device_copy(const void *from, size_t bytes)
 	return memory;
 }
 
-static operand make(const psg_shape *shape, float scale, bool specials)
+static void fill_floats(float *to, int64_t n, float scale, bool specials)
 {
 	static const float special[] = { NAN, INFINITY, -INFINITY, 0.0F, -0.0F };
-	int64_t n = psg_shape_elements(shape);
-	operand o = { .shape = *shape, .bytes = (size_t)n * sizeof(float) };
+
+	for (int64_t i = 0; i < n; i++)
+		to[i] = random_value() * (scale == 0 ? 1 : scale);
+	for (int64_t i = 3; specials && i < n; i += 11)
+		to[i] = special[i / 11 % 5];
+}
+
+static void fill_integers(int64_t *to, int64_t n, int64_t most, bool specials, bool no_zeros)
+{
+	static const int64_t special[] = { INT64_MIN, 0, -1, INT64_MAX, 1, INT32_MIN };
+
+	for (int64_t i = 0; i < n; i++)
+		to[i] = random_integer(most);
+	for (int64_t i = 0; specials && i < n; i += 3)
+		to[i] = special[i / 3 % 6];
+	for (int64_t i = 0; no_zeros && i < n; i++)
+		to[i] = to[i] == 0 ? -1 : to[i];
+}
+
+static operand room(const psg_shape *shape, psg_dtype dtype)
+{
+	operand o = { .dtype = dtype,
+		      .shape = *shape,
+		      .bytes = (size_t)psg_shape_elements(shape) * psg_dtype_size(dtype) };
 
 	o.host = malloc(o.bytes + 1);
 	ck_assert_ptr_nonnull(o.host);
-	for (int64_t i = 0; i < n; i++)
-		o.host[i] = random_value() * (scale == 0 ? 1 : scale);
-	for (int64_t i = 3; specials && i < n; i += 11)
-		o.host[i] = special[i / 11 % 5];
+	return o;
+}
+
+static operand make(const psg_shape *shape, float scale, bool specials)
+{
+	operand o = room(shape, PSG_F32);
+
+	fill_floats(o.host, psg_shape_elements(shape), scale, specials);
+	return o;
+}
+
+static operand make_input(const t_gpu_case *c, size_t i)
+{
+	operand o;
+
+	if (c->dtype[i] == PSG_F32)
+		return make(&c->in[i], c->scale, c->specials && i == 0);
+	o = room(&c->in[i], PSG_I64);
+	fill_integers(o.host, psg_shape_elements(&o.shape), c->most[i], c->specials && i == 0,
+		      c->no_zeros);
 	return o;
 }
 
 /* What the kernel gets: NaN past the valid widths, where the reference has numbers. */
 static void upload(operand *o, int32_t axis, const int32_t *valid)
 {
-	float *copy = malloc(o->bytes + 1);
+	char *copy = malloc(o->bytes + 1);
+	size_t size = psg_dtype_size(o->dtype);
 	int64_t inner = 1, sample = 1;
 
 	ck_assert_ptr_nonnull(copy);
@@ -107,7 +161,7 @@ static void upload(operand *o, int32_t axis, const int32_t *valid)
 			inner *= o->shape.dim[i];
 		for (int64_t i = 0; i < psg_shape_elements(&o->shape); i++)
 			if (i / inner % o->shape.dim[axis] >= valid[i / sample])
-				copy[i] = NAN;
+				memset(copy + (size_t)i * size, 0xff, size); /* a NaN, or -1 */
 	}
 	o->device = device_copy(copy, o->bytes);
 	free(copy);
@@ -125,10 +179,10 @@ static void set_up(bench *b, const t_gpu_case *c, const char *what)
 			       .n_out = c->n_out == 0 ? 1 : c->n_out };
 	for (size_t i = 0; i < c->n_in; i++) {
 		b->call.in[i].shape = c->in[i];
-		b->call.in[i].dtype = PSG_F32;
+		b->call.in[i].dtype = c->dtype[i];
 		if (c->in[i].rank < 0)
 			continue;
-		b->in[i] = make(&c->in[i], c->scale, c->specials && i == 0);
+		b->in[i] = make_input(c, i);
 		b->call.in[i].data = b->in[i].host;
 		upload(&b->in[i], i == 0 ? c->valid_axis : 0, c->valid);
 	}
@@ -140,7 +194,7 @@ static void set_up(bench *b, const t_gpu_case *c, const char *what)
 	good(psgi_infer(&b->call, &error), &error, what);
 	b->n_in = c->n_in;
 	for (size_t i = 0; i < b->call.n_out; i++)
-		b->out[i] = make(&b->call.out[i].shape, 1, false);
+		b->out[i] = room(&b->call.out[i].shape, b->call.out[i].dtype);
 	for (size_t i = 0; i < c->n_post; i++) {
 		if (c->post[i].kind != PSG_OP_ADD)
 			continue;
@@ -164,14 +218,19 @@ static void follow_widths(bench *b, const t_gpu_case *c, const char *what)
 			psgi_width_apply(&map, c->valid[n], b->call.out[0].shape.dim[map.axis]);
 }
 
+static psg_status run_bare(bench *b, psg_error *error)
+{
+	for (size_t i = 0; i < b->call.n_out; i++)
+		b->call.out[i].data = b->out[i].host;
+	return psgi_run_reference(&b->call, error);
+}
+
 static void run_reference(bench *b, const t_gpu_case *c, const char *what)
 {
 	psg_error error = PSG_ERROR_INIT;
 	size_t next = c->n_in;
 
-	for (size_t i = 0; i < b->call.n_out; i++)
-		b->call.out[i].data = b->out[i].host;
-	good(psgi_run_reference(&b->call, &error), &error, what);
+	good(run_bare(b, &error), &error, what);
 	for (size_t i = 0; i < c->n_post; i++) {
 		psg_op_params params = { .unary = { .alpha = c->post[i].alpha,
 						    .beta = c->post[i].beta } };
@@ -190,7 +249,9 @@ static void run_reference(bench *b, const t_gpu_case *c, const char *what)
 	}
 }
 
-static void run_kernel(bench *b, psgi_kernel *kernel, float **results, const char *what)
+/* The kernel, and what it gives where `results` is not NULL. */
+static psg_status run_kernel(bench *b, psgi_kernel *kernel, void **results, const char *what,
+			     psg_error *failure)
 {
 	psgi_operand in[PSG_MAX_INPUTS + PSGI_MAX_EPILOGUE], out[PSG_MAX_OUTPUTS];
 	psg_error error = PSG_ERROR_INIT;
@@ -205,6 +266,8 @@ static void run_kernel(bench *b, psgi_kernel *kernel, float **results, const cha
 		     &error, what);
 		out[i] = (psgi_operand){ b->out[i].device, NULL };
 	}
+	if (results == NULL)
+		return kernel->run(kernel, in, out, NULL, failure);
 	good(kernel->run(kernel, in, out, NULL, &error), &error, what);
 	for (size_t i = 0; i < b->call.n_out; i++) {
 		results[i] = malloc(b->out[i].bytes + 1);
@@ -213,6 +276,7 @@ static void run_kernel(bench *b, psgi_kernel *kernel, float **results, const cha
 				       &error),
 		     &error, what);
 	}
+	return PSG_OK;
 }
 
 static bool counts(const bench *b, const psg_shape *shape, int64_t i)
@@ -229,17 +293,18 @@ static bool counts(const bench *b, const psg_shape *shape, int64_t i)
 }
 
 /* Relative to the element; sums that cancel have errors relative to what they are made of. */
-static void compare(const bench *b, const operand *o, const float *got, bool of_sums,
-		    const char *what)
+static void compare_floats(const bench *b, const operand *o, const float *got, bool of_sums,
+			   const char *what)
 {
+	const float *right = o->host;
 	int64_t n = psg_shape_elements(&o->shape);
 	double most = 0;
 
 	for (int64_t i = 0; i < n; i++)
-		if (counts(b, &o->shape, i) && isfinite(o->host[i]))
-			most = fmax(most, fabs((double)o->host[i]));
+		if (counts(b, &o->shape, i) && isfinite(right[i]))
+			most = fmax(most, fabs((double)right[i]));
 	for (int64_t i = 0; i < n; i++) {
-		double want = o->host[i], is = got[i];
+		double want = right[i], is = got[i];
 		double bound = of_sums ? 1e-4 * most : 1e-4 * fabs(want) + 1e-6 * most;
 
 		if (!counts(b, &o->shape, i) || (isnan(want) && isnan(is)) || want == is ||
@@ -248,6 +313,18 @@ static void compare(const bench *b, const operand *o, const float *got, bool of_
 		ck_abort_msg("%s: element %" PRId64 " of %" PRId64 " is %.9g, %.9g is right", what,
 			     i, n, is, want);
 	}
+}
+
+static void compare_integers(const bench *b, const operand *o, const int64_t *got, const char *what)
+{
+	const int64_t *right = o->host;
+	int64_t n = psg_shape_elements(&o->shape);
+
+	for (int64_t i = 0; i < n; i++)
+		if (counts(b, &o->shape, i) && got[i] != right[i])
+			ck_abort_msg("%s: element %" PRId64 " of %" PRId64 " is %" PRId64
+				     ", %" PRId64 " is right",
+				     what, i, n, got[i], right[i]);
 }
 
 static void tear_down(bench *b)
@@ -263,26 +340,58 @@ static void tear_down(bench *b)
 	psgi_device_free(t_gpu(), b->valid);
 }
 
+static psgi_kernel *make_kernel(bench *b, const t_gpu_case *c, const char *what)
+{
+	psg_error error = PSG_ERROR_INIT;
+	psgi_kernel *kernel = NULL;
+	bool done;
+
+	for (size_t i = 0; i < b->call.n_in && !c->known; i++)
+		b->call.in[i].data = NULL;
+	good(psgi_cuda_kernel(t_gpu(), &b->call, c->post, c->n_post, &kernel, &done, &error),
+	     &error, what);
+	if (!done)
+		ck_abort_msg("%s: there is no kernel", what);
+	return kernel;
+}
+
 void t_gpu_check(const t_gpu_case *c, const char *what)
 {
 	psg_error error = PSG_ERROR_INIT;
-	float *results[PSG_MAX_OUTPUTS];
-	psgi_kernel *kernel = NULL;
-	bool done;
+	void *results[PSG_MAX_OUTPUTS];
+	psgi_kernel *kernel;
 	bench b;
 
 	set_up(&b, c, what);
 	follow_widths(&b, c, what);
 	run_reference(&b, c, what);
-	good(psgi_cuda_kernel(t_gpu(), &b.call, c->post, c->n_post, &kernel, &done, &error), &error,
-	     what);
-	if (!done)
-		ck_abort_msg("%s: there is no kernel", what);
-	run_kernel(&b, kernel, results, what);
+	kernel = make_kernel(&b, c, what);
+	(void)run_kernel(&b, kernel, results, what, &error);
 	for (size_t i = 0; i < b.call.n_out; i++) {
-		compare(&b, &b.out[i], results[i], c->of_sums, what);
+		if (b.out[i].dtype == PSG_F32)
+			compare_floats(&b, &b.out[i], results[i], c->of_sums, what);
+		else
+			compare_integers(&b, &b.out[i], results[i], what);
 		free(results[i]);
 	}
+	psgi_kernel_destroy(kernel);
+	tear_down(&b);
+}
+
+void t_gpu_fails(const t_gpu_case *c, const char *message)
+{
+	psg_error error = PSG_ERROR_INIT;
+	psgi_kernel *kernel;
+	bench b;
+
+	set_up(&b, c, message);
+	ck_assert_msg(run_bare(&b, &error) == PSG_INVALID, "%s: no error of the reference",
+		      message);
+	kernel = make_kernel(&b, c, message);
+	ck_assert_msg(run_kernel(&b, kernel, NULL, message, &error) == PSG_INVALID,
+		      "%s: no error of the kernel", message);
+	ck_assert_msg(strstr(error.message, message) == error.message, "'%s' is not '%s'",
+		      error.message, message);
 	psgi_kernel_destroy(kernel);
 	tear_down(&b);
 }
@@ -305,19 +414,18 @@ void t_gpu_refuses(const t_gpu_case *c, const char *what)
 static void check_mixed(const psgi_mix_spec *m, const operand *in, const float *got)
 {
 	const int64_t *dim = m->out.dim;
+	const float *a = in[0].host, *gate = in[1].host, *addend = in[2].host;
 	int64_t H = dim[2], W = dim[3];
 
 	for (int64_t i = 0; i < dim[0] * m->channels * H * W; i++) {
 		int64_t x = i % W, y = i / W % H, plane = i / W / H, c = plane % m->channels;
 		int64_t to = ((plane / m->channels * dim[1] + m->offset + c) * H + y) * W + x;
-		double v = in[0].host[(plane * (H / m->up_a) + y / m->up_a) * (W / m->up_a) +
-				      x / m->up_a];
+		double v = a[(plane * (H / m->up_a) + y / m->up_a) * (W / m->up_a) + x / m->up_a];
 
-		v *= (double)m->base + (m->has_gate ? (double)in[1].host[plane] : 0);
+		v *= (double)m->base + (m->has_gate ? (double)gate[plane] : 0);
 		if (m->has_b)
-			v += (double)in[2]
-				     .host[(plane * (H / m->up_b) + y / m->up_b) * (W / m->up_b) +
-					   x / m->up_b];
+			v += (double)addend[(plane * (H / m->up_b) + y / m->up_b) * (W / m->up_b) +
+					    x / m->up_b];
 		if (!(fabs((double)got[to] - v) <= 1e-6))
 			ck_abort_msg("mix: element %" PRId64 " is %.9g, %.9g is right", to,
 				     (double)got[to], v);

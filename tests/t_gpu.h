@@ -22,11 +22,16 @@ typedef struct t_gpu_case {
 	psg_op_params params;
 	size_t n_in, n_out; /* n_out 0: one */
 	psg_shape in[PSG_MAX_INPUTS];
+	/* Whole numbers are random in -most..most-1 by input, 0: of all 64 bits. */
+	psg_dtype dtype[PSG_MAX_INPUTS];
+	int64_t most[PSG_MAX_INPUTS];
+	bool no_zeros;      /* a whole 0 becomes -1, by which the least number has no quotient */
+	bool known;         /* the kernel is made for these values: they are a constant's */
 	int32_t valid_axis; /* of input 0; its padding is NaN for the kernel */
 	int32_t valid[T_MOST_SAMPLES];
 	psgi_epilogue post[PSGI_MAX_EPILOGUE];
 	size_t n_post;
-	bool specials; /* NaN and infinities among the inputs */
+	bool specials; /* NaN and infinities among the inputs, or the ends of whole numbers */
 	float scale;   /* of the inputs, which are random in -1..1; 0: 1 */
 	bool of_sums;  /* compared with the largest result: products and convolutions */
 } t_gpu_case;
@@ -38,6 +43,8 @@ void t_gpu_close(void);
 
 /* Runs the case and fails the test where results differ; `what` is for the message. */
 void t_gpu_check(const t_gpu_case *c, const char *what);
+/* Both run and are INVALID; the kernel's message starts with `message`. */
+void t_gpu_fails(const t_gpu_case *c, const char *message);
 /* There is no kernel for it. */
 void t_gpu_refuses(const t_gpu_case *c, const char *what);
 

@@ -37,17 +37,32 @@ struct subject {
 	int32_t widths[PSGI_CHECK_SAMPLES], out_widths[PSGI_CHECK_SAMPLES];
 	int32_t out_axis; /* of out_widths; 0: every column counts */
 	void *valid;
-	float *got;
+	void *got;
 };
 
 /* --- operands --- */
 
-static float random_value(struct check *check, float scale)
+static uint64_t random_bits(struct check *check)
 {
 	/* Knuth's multiplier for a 64-bit linear congruential generator; its high bits are used. */
 	check->random =
 		check->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return ((float)(check->random >> 40) / (float)(1 << 23) - 1) * scale;
+	return check->random >> 40;
+}
+
+static float random_value(struct check *check, const psgi_check_case *c)
+{
+	float unit = (float)random_bits(check) / (float)(1 << 23) - 1; /* -1..1 */
+
+	return (c->positive ? unit / 2 + 0.5F : unit) * (c->scale == 0 ? 1 : c->scale);
+}
+
+static int64_t random_integer(struct check *check, const psgi_check_case *c)
+{
+	bool any = c->least == 0 && c->most == 0;
+	int64_t least = any ? -9 : c->least, most = any ? 9 : c->most;
+
+	return least + (int64_t)random_bits(check) % (most - least + 1);
 }
 
 static psg_status no_memory(const psgi_view *view, psg_error *error)
@@ -56,16 +71,21 @@ static psg_status no_memory(const psgi_view *view, psg_error *error)
 			 psgi_view_bytes(view));
 }
 
-static psg_status fill(struct check *check, psgi_view *view, float scale, psg_error *error)
+static psg_status fill(struct check *check, const psgi_check_case *c, psgi_view *view,
+		       psg_error *error)
 {
 	int64_t n = psg_shape_elements(&view->shape);
-	float *data = psgi_memory_alloc(psgi_view_bytes(view) + 1);
+	void *data = psgi_memory_alloc(psgi_view_bytes(view) + 1);
 
 	view->data = data;
 	if (data == NULL)
 		return no_memory(view, error);
-	for (int64_t i = 0; i < n; i++)
-		data[i] = random_value(check, scale == 0 ? 1 : scale);
+	for (int64_t i = 0; i < n; i++) {
+		if (view->dtype == PSG_I64)
+			((int64_t *)data)[i] = random_integer(check, c);
+		else
+			((float *)data)[i] = random_value(check, c);
+	}
 	return PSG_OK;
 }
 
@@ -86,9 +106,9 @@ static bool counts(const psg_shape *shape, int64_t i, int32_t axis, const int32_
 /* What does not count is NaN there, so that a kernel that reads it shows. */
 static psg_status upload(struct check *check, const psgi_view *view, void **to, psg_error *error)
 {
-	size_t bytes = psgi_view_bytes(view);
+	size_t bytes = psgi_view_bytes(view), size = psg_dtype_size(view->dtype);
 	int64_t n = psg_shape_elements(&view->shape);
-	float *copy = psgi_memory_alloc(bytes + 1);
+	char *copy = psgi_memory_alloc(bytes + 1);
 	psg_status status;
 
 	if (copy == NULL)
@@ -96,7 +116,7 @@ static psg_status upload(struct check *check, const psgi_view *view, void **to, 
 	memcpy(copy, view->data, bytes);
 	for (int64_t i = 0; view->valid != NULL && i < n; i++)
 		if (!counts(&view->shape, i, view->valid_axis, view->valid))
-			copy[i] = NAN;
+			memset(copy + (size_t)i * size, 0xff, size); /* a NaN */
 	status = psgi_gpu_alloc(check->device, bytes + 1, to, error);
 	if (status == PSG_OK)
 		status = psgi_gpu_copy_in(check->device, *to, copy, bytes, error);
@@ -135,10 +155,10 @@ static psg_shape shape_of(const struct check *check, const psg_shape *of_case)
 	return shape;
 }
 
-static psg_status add_input(struct check *check, struct subject *s, psgi_view *view, float scale,
-			    psg_error *error)
+static psg_status add_input(struct check *check, const psgi_check_case *c, struct subject *s,
+			    psgi_view *view, psg_error *error)
 {
-	psg_status status = fill(check, view, scale, error);
+	psg_status status = fill(check, c, view, error);
 
 	s->in[s->n_in] = *view;
 	if (status == PSG_OK)
@@ -157,12 +177,14 @@ static psg_status make_inputs(struct check *check, const psgi_check_case *c, str
 			       .params = &s->params,
 			       .n_in = c->n_in,
 			       .n_out = c->n_out == 0 ? 1 : c->n_out };
-	for (size_t i = 0; i < c->n_in; i++)
+	for (size_t i = 0; i < c->n_in; i++) {
 		s->call.in[i].shape = shape_of(check, &c->in[i]);
+		s->call.in[i].dtype = c->dtype[i];
+	}
 	if (c->valid_axis > 0)
 		status = make_widths(check, s, c->valid_axis, error);
 	for (size_t i = 0; i < c->n_in && status == PSG_OK; i++)
-		status = add_input(check, s, &s->call.in[i], c->scale, error);
+		status = add_input(check, c, s, &s->call.in[i], error);
 	s->from[0].valid = s->valid;
 	return status == PSG_OK ? psgi_infer(&s->call, error) : status;
 }
@@ -177,9 +199,10 @@ static psg_status make_outputs(struct check *check, const psgi_check_case *c, st
 		psgi_view *out = &s->call.out[i];
 		size_t bytes = psgi_view_bytes(out);
 
-		status = fill(check, out, 1, error);
-		if (status == PSG_OK)
-			status = psgi_gpu_alloc(check->device, bytes + 1, &s->to[i].data, error);
+		out->data = psgi_memory_alloc(bytes + 1);
+		if (out->data == NULL)
+			return no_memory(out, error);
+		status = psgi_gpu_alloc(check->device, bytes + 1, &s->to[i].data, error);
 		if (status == PSG_OK)
 			status = psgi_gpu_fill(check->device, s->to[i].data, 0xff, bytes, error);
 	}
@@ -187,7 +210,7 @@ static psg_status make_outputs(struct check *check, const psgi_check_case *c, st
 		psgi_view addend = { .dtype = PSG_F32, .shape = s->call.out[0].shape };
 
 		if (c->post[i].kind == PSG_OP_ADD)
-			status = add_input(check, s, &addend, c->scale, error);
+			status = add_input(check, c, s, &addend, error);
 	}
 	return status;
 }
@@ -275,16 +298,15 @@ static double largest(const struct subject *s, const psgi_view *right)
  * The bounds are those that the kernels' own tests hold, of float sums of a few thousand products;
  * what is near 0 among large results has their absolute error.
  */
-static bool is_right(const psgi_check_case *c, const struct subject *s, size_t which, char *text,
-		     size_t size)
+static bool are_floats_right(const psgi_check_case *c, const struct subject *s,
+			     const psgi_view *right, char *text, size_t size)
 {
-	const psgi_view *right = &s->call.out[which];
-	const float *data = right->data;
+	const float *data = right->data, *got = s->got;
 	double most = largest(s, right);
 	int64_t n = psg_shape_elements(&right->shape);
 
 	for (int64_t i = 0; i < n; i++) {
-		double want = data[i], is = s->got[i];
+		double want = data[i], is = got[i];
 		double bound = c->sums ? 1e-4 * most : 1e-4 * fabs(want) + 1e-6 * most;
 
 		if ((isnan(want) && isnan(is)) || want == is ||
@@ -294,6 +316,24 @@ static bool is_right(const psgi_check_case *c, const struct subject *s, size_t w
 		(void)snprintf(text, size,
 			       "element %" PRId64 " of %" PRId64 " is %.9g, %.9g is right", i, n,
 			       is, want);
+		return false;
+	}
+	return true;
+}
+
+static bool are_integers_right(const struct subject *s, const psgi_view *right, char *text,
+			       size_t size)
+{
+	const int64_t *data = right->data, *got = s->got;
+	int64_t n = psg_shape_elements(&right->shape);
+
+	for (int64_t i = 0; i < n; i++) {
+		if (data[i] == got[i] || !counts(&right->shape, i, s->out_axis, s->out_widths))
+			continue;
+		(void)snprintf(text, size,
+			       "element %" PRId64 " of %" PRId64 " is %" PRId64 ", %" PRId64
+			       " is right",
+			       i, n, got[i], data[i]);
 		return false;
 	}
 	return true;
@@ -316,7 +356,9 @@ static psg_status compare(struct check *check, const psgi_check_case *c, struct 
 		status = psgi_gpu_copy_out(check->device, s->got, s->to[i].data, bytes, error);
 		if (status != PSG_OK)
 			return status;
-		right = is_right(c, s, i, text, sizeof(text));
+		right = s->call.out[i].dtype == PSG_I64
+				? are_integers_right(s, &s->call.out[i], text, sizeof(text))
+				: are_floats_right(c, s, &s->call.out[i], text, sizeof(text));
 	}
 	if (!right)
 		accuse(check, s, text);
@@ -342,15 +384,19 @@ static psg_status run_case(struct check *check, const psgi_check_case *c, struct
 {
 	psgi_kernel *kernel = NULL;
 	bool done = false;
+	psgi_call call;
 	psg_status status = make_inputs(check, c, s, error);
 
 	if (status == PSG_OK)
 		status = make_outputs(check, c, s, error);
 	if (status == PSG_OK)
 		status = find_right(c, s, error);
+	call = s->call; /* of unknown values, so that the kernel looks at them */
+	for (size_t i = 0; i < call.n_in; i++)
+		call.in[i].data = NULL;
 	if (status == PSG_OK)
-		status = psgi_cuda_kernel(check->device, &s->call, c->post, c->n_post, &kernel,
-					  &done, error);
+		status = psgi_cuda_kernel(check->device, &call, c->post, c->n_post, &kernel, &done,
+					  error);
 	if (status == PSG_OK && !done)
 		accuse(check, s, "there is no kernel for it");
 	if (status == PSG_OK && done)
@@ -428,7 +474,7 @@ static psg_status check_mix(struct check *check, psg_error *error)
 	begin(check);
 	for (size_t i = 0; i < mix.n_in && status == PSG_OK; i++) {
 		s.call.in[i].shape = mix.in[i];
-		status = add_input(check, &s, &s.call.in[i], 1, error);
+		status = add_input(check, &mix, &s, &s.call.in[i], error);
 	}
 	if (status == PSG_OK)
 		status = make_outputs(check, &mix, &s, error);

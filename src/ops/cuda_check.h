@@ -5,7 +5,7 @@
 
 #include "ops/kernel.h"
 
-#define PSGI_CHECK_INPUTS 4
+#define PSGI_CHECK_INPUTS 5
 #define PSGI_CHECK_SAMPLES 8 /* at most, where there are valid widths */
 
 typedef struct psgi_check_case {
@@ -15,11 +15,14 @@ typedef struct psgi_check_case {
 	/* A dimension of -K is K for each multiprocessor and one more: which kernel does a product
 	 * depends on whether its tiles keep all of them busy. */
 	psg_shape in[PSGI_CHECK_INPUTS];
-	int32_t valid_axis; /* of input 0, where the samples get different widths; 0: none */
+	psg_dtype dtype[PSGI_CHECK_INPUTS];
+	int64_t least, most; /* of whole numbers; both 0: -9 and 9 */
+	int32_t valid_axis;  /* of input 0, where the samples get different widths; 0: none */
 	psgi_epilogue post[PSGI_MAX_EPILOGUE];
 	size_t n_post;
-	float scale; /* the inputs are in -scale..scale; 0: 1 */
-	bool sums;   /* of products: errors are relative to the largest result */
+	float scale;   /* the inputs are in -scale..scale; 0: 1 */
+	bool positive; /* in 0..scale */
+	bool sums;     /* of products: errors are relative to the largest result */
 } psgi_check_case;
 
 extern const psgi_check_case psgi_check_cases[];
