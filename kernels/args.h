@@ -99,7 +99,7 @@ typedef struct channel_args {
 	int64_t planes, size, channels;
 } channel_args;
 
-/* y = f(a, b) over a walk of `rank` dimensions, the output dense; steps of 0 broadcast. */
+/* y = f(a, b) of floats over a walk of `rank` dimensions, y dense; steps of 0 broadcast. */
 #define GPU_MAX_DIMS 8
 typedef enum gpu_binary {
 	GPU_SUM,
@@ -111,13 +111,95 @@ typedef enum gpu_binary {
 	GPU_SLOPE, /* a < 0 ? a * b : a */
 } gpu_binary;
 
+typedef struct gpu_pair {
+	int64_t n, dim[GPU_MAX_DIMS], a_step[GPU_MAX_DIMS], b_step[GPU_MAX_DIMS];
+	int32_t rank, function; /* one of the enum of its kernel */
+} gpu_pair;
+
 typedef struct binary_args {
 	const float GLOBAL *a;
 	const float GLOBAL *b;
 	float GLOBAL *y;
-	int64_t n, dim[GPU_MAX_DIMS], a_step[GPU_MAX_DIMS], b_step[GPU_MAX_DIMS];
-	int32_t rank, function; /* gpu_binary */
+	gpu_pair pair; /* gpu_binary */
 } binary_args;
+
+/* y = a to the power of b, or of `integers` where these are not NULL. */
+typedef struct power_args {
+	const float GLOBAL *a;
+	const float GLOBAL *b;
+	const int64_t GLOBAL *integers; /* walked as b */
+	float GLOBAL *y;
+	gpu_pair pair;
+} power_args;
+
+/* Of whole numbers, with wrap-around; comparisons give 0 or 1. */
+typedef enum gpu_integer {
+	GPU_INTEGER_SUM,
+	GPU_INTEGER_DIFFERENCE,
+	GPU_INTEGER_PRODUCT,
+	GPU_INTEGER_QUOTIENT, /* truncated */
+	GPU_INTEGER_POWER,    /* of a negative exponent the quotient 1 / a^-b, truncated */
+	GPU_INTEGER_LEAST,
+	GPU_INTEGER_MOST,
+	GPU_INTEGER_EQUAL,
+	GPU_INTEGER_LESS,
+	GPU_INTEGER_LESS_EQUAL,
+	GPU_INTEGER_GREATER,
+	GPU_INTEGER_GREATER_EQUAL,
+	GPU_INTEGER_NOT, /* from here on of a alone */
+	GPU_INTEGER_NEG,
+	GPU_INTEGER_ABS,
+	GPU_INTEGER_SIGN,
+} gpu_integer;
+
+/* `bad` (may be NULL) gets the number of an element, of several any, that has no result: it is
+ * divided by zero. */
+typedef struct integer_args {
+	const int64_t GLOBAL *a;
+	const int64_t GLOBAL *b;
+	int64_t GLOBAL *y;
+	int64_t GLOBAL *bad;
+	gpu_pair pair; /* gpu_integer */
+} integer_args;
+
+typedef struct compare_args {
+	const float GLOBAL *a;
+	const float GLOBAL *b;
+	int64_t GLOBAL *y;
+	gpu_pair pair; /* gpu_integer: EQUAL to GREATER_EQUAL */
+} compare_args;
+
+/* What x and y point to: floats or whole numbers, as `kind` says. */
+typedef enum gpu_cast {
+	GPU_CAST_TRUTH,            /* float to a float of 0 or 1 */
+	GPU_CAST_FLOAT_TO_INTEGER, /* truncated, the nearest that there is; of NaN 0 */
+	GPU_CAST_FLOAT_TO_INT32,   /* the same within 32 bits */
+	GPU_CAST_FLOAT_TO_BOOL,
+	GPU_CAST_INTEGER_TO_FLOAT,
+	GPU_CAST_INTEGER_TO_INT32, /* the low 32 bits */
+	GPU_CAST_INTEGER_TO_BOOL,
+} gpu_cast;
+
+typedef struct cast_args {
+	const void GLOBAL *x;
+	void GLOBAL *y;
+	int64_t n;
+	int32_t kind; /* gpu_cast */
+	int32_t unused;
+} cast_args;
+
+/* y = (x - mean) * scale / sqrt(variance + epsilon) + bias, by channel */
+typedef struct batch_norm_args {
+	const float GLOBAL *x;
+	const float GLOBAL *scale;
+	const float GLOBAL *bias;
+	const float GLOBAL *mean;
+	const float GLOBAL *variance;
+	float GLOBAL *y;
+	int64_t n, size, channels; /* size: elements of a plane */
+	float epsilon;
+	int32_t unused;
+} batch_norm_args;
 
 /*
  * One part of a result: channels offset..offset+channels of `all` become
@@ -241,12 +323,12 @@ typedef struct copy_args {
 /* pad_all and pad_rb: where nothing of the input lies is `value`. */
 typedef enum gpu_pad { GPU_PAD_CONSTANT, GPU_PAD_REFLECT, GPU_PAD_EDGE } gpu_pad;
 typedef struct pad_args {
-	const float GLOBAL *x;
-	float GLOBAL *y;
+	const uint32_t GLOBAL
+		*x; /* as 4-byte elements, the words of larger ones a dimension more */
+	uint32_t GLOBAL *y;
 	int64_t n, out[GPU_MAX_DIMS], in[GPU_MAX_DIMS], begin[GPU_MAX_DIMS];
 	int32_t rank, mode; /* gpu_pad */
-	float value;
-	int32_t unused;
+	uint32_t value[2];  /* of elements with even and odd numbers */
 } pad_args;
 
 /* y [.., dim ..] from where table[axis][index] says; tables one after another. */
@@ -316,6 +398,37 @@ typedef struct digest_args {
 	int64_t samples, steps, classes;
 } digest_args;
 
+/* y [outer, count, inner] = x [outer, index[count], inner] of 4-byte elements. Indices count from
+ * the end when negative; of those outside, `bad` (may be NULL) gets the number of any. */
+typedef struct gather_args {
+	const uint32_t GLOBAL *x;
+	uint32_t GLOBAL *y;
+	const int64_t GLOBAL *index;
+	int64_t GLOBAL *bad;
+	int64_t n, dim, count, inner;
+} gather_args;
+
+/* y = c != 0 ? a : b of 4-byte elements, walked as pairs are. */
+typedef struct where_args {
+	const int64_t GLOBAL *c;
+	const uint32_t GLOBAL *a;
+	const uint32_t GLOBAL *b;
+	uint32_t GLOBAL *y;
+	gpu_pair pair;
+	int64_t c_step[GPU_MAX_DIMS];
+} where_args;
+
+/* y[outer, inner]: the place of the largest of x [outer, len, inner], or of the least. A NaN is
+ * above all, or below. */
+typedef struct arg_args {
+	const void GLOBAL *x; /* floats, or whole numbers */
+	int64_t GLOBAL *y;
+	const int32_t GLOBAL *valid;   /* by sample, limits len; NULL: all */
+	int64_t len, inner, sample;    /* sample: results of one */
+	int32_t integers, least, last; /* last: of equal ones the last, not the first */
+	int32_t unused;
+} arg_args;
+
 /* One value of `n` for each of `outputs`: y[o] of x[o / step * n * step + o % step + i * step] */
 typedef enum gpu_reduction {
 	GPU_REDUCE_SUM,
@@ -335,5 +448,14 @@ typedef struct reduce_args {
 	int32_t kind; /* gpu_reduction */
 	int32_t unused;
 } reduce_args;
+
+/* The same of whole numbers: SUM, MEAN (truncated), MAX, MIN and PROD. */
+typedef struct reduce_integers_args {
+	const int64_t GLOBAL *x;
+	int64_t GLOBAL *y;
+	int64_t n, step;
+	int32_t kind; /* gpu_reduction */
+	int32_t unused;
+} reduce_integers_args;
 
 #endif

@@ -25,16 +25,10 @@ INLINE float binary_of(int32_t function, float x, float y)
 
 KERNEL(binary, binary_args)
 {
-	int64_t rest = INDEX, x = 0, y = 0;
+	int64_t x, y;
 
-	if (INDEX >= a.n)
+	if (INDEX >= a.pair.n)
 		return;
-	ROLLED for (int32_t d = a.rank - 1; d >= 0; d--)
-	{
-		int64_t i = walk_index(rest, a.dim[d], &rest);
-
-		x += i * a.a_step[d];
-		y += i * a.b_step[d];
-	}
-	a.y[INDEX] = binary_of(a.function, a.a[x], a.b[y]);
+	walk_pair(&a.pair, INDEX, &x, &y);
+	a.y[INDEX] = binary_of(a.pair.function, a.a[x], a.b[y]);
 }

@@ -14,6 +14,7 @@
  *	GLOBAL, SHARED  address spaces of what a pointer points to
  *	THREAD, THREADS, BLOCK, BLOCKS  as int32_t
  *	BARRIER()       by all threads of the block or by none
+ *	REPORT(to, v)   *to = v for a global 8 bytes that any thread may set and one wins
  *
  * A function that has a BARRIER takes `const place *at` and is called with `at`.
  */
@@ -47,6 +48,7 @@ static const place *const at = 0;
 #define BLOCK ((int32_t)__nvvm_read_ptx_sreg_ctaid_x())
 #define BLOCKS ((int32_t)__nvvm_read_ptx_sreg_nctaid_x())
 #define BARRIER() ((void)at, __syncthreads())
+#define REPORT(to, value) (*(to) = (value))
 #define UNROLL _Pragma("unroll")
 #define ROLLED _Pragma("nounroll")
 #define OUT_OF_LINE static inline __attribute__((noinline))
@@ -99,6 +101,7 @@ void host_barrier(const place *at);
 #define BLOCK (at->block)
 #define BLOCKS (at->blocks)
 #define BARRIER() host_barrier(at)
+#define REPORT(to, value) __atomic_store_n(to, value, __ATOMIC_RELAXED)
 #define UNROLL
 #define ROLLED
 #define OUT_OF_LINE static inline

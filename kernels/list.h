@@ -24,11 +24,15 @@
 	X(element)                                                                                 \
 	X(function)                                                                                \
 	X(binary)                                                                                  \
+	X(power)                                                                                   \
+	X(integer)                                                                                 \
 	X(mix)                                                                                     \
 	X(copy)                                                                                    \
 	X(move)                                                                                    \
 	X(reduce)                                                                                  \
+	X(pick)                                                                                    \
 	X(row)                                                                                     \
+	X(batch_norm)                                                                              \
 	X(attention_16)                                                                            \
 	X(attention_32)                                                                            \
 	X(attention_64)
@@ -60,6 +64,11 @@
 	X(scale_ch, element, channel_args)                                                         \
 	X(unary, function, unary_args)                                                             \
 	X(binary, binary, binary_args)                                                             \
+	X(power, power, power_args)                                                                \
+	X(integers, integer, integer_args)                                                         \
+	X(compare, integer, compare_args)                                                          \
+	X(cast, integer, cast_args)                                                                \
+	X(reduce_integers, integer, reduce_integers_args)                                          \
 	X(mix, mix, mix_args)                                                                      \
 	X(copy_strided, copy, copy_args)                                                           \
 	X(copy_part, copy, copy_args)                                                              \
@@ -72,10 +81,14 @@
 	X(zero_cols, move, zero_cols_args)                                                         \
 	X(interp_nearest, move, interp_args)                                                       \
 	X(reduce, reduce, reduce_args)                                                             \
+	X(gather, pick, gather_args)                                                               \
+	X(where, pick, where_args)                                                                 \
+	X(arg, pick, arg_args)                                                                     \
 	X(softmax, row, softmax_args)                                                              \
 	X(attn_softmax, row, softmax_args)                                                         \
 	X(layer_norm, row, norm_args)                                                              \
 	X(ctc_digest, row, digest_args)                                                            \
+	X(batch_norm, batch_norm, batch_norm_args)                                                 \
 	X(attention_16, attention_16, attention_args)                                              \
 	X(attention_32, attention_32, attention_args)                                              \
 	X(attention_64, attention_64, attention_args)

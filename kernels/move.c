@@ -42,7 +42,7 @@ INLINE void pad_element(const pad_args *a, int64_t index)
 		x += i * step;
 		step *= a->in[d];
 	}
-	a->y[index] = inside ? a->x[x] : a->value;
+	a->y[index] = inside ? a->x[x] : a->value[index % 2];
 }
 
 KERNEL(pad_all, pad_args)

@@ -73,6 +73,7 @@ int main(void)
 	t_gpu_elements(suite);
 	t_gpu_moves(suite);
 	t_gpu_sequences(suite);
+	t_gpu_integers(suite);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

@@ -16,9 +16,11 @@
 /*
  * A kernel for `call`, whose shapes are known and whose views say along which axis there may be
  * valid widths (valid_axis), with `post` applied to its first output.  A run's inputs are those of
- * the call and then one for each ADD among the posts.  *done false, and *out not set: there is no
- * kernel for this operator or these shapes, and the reference path is to be used.  May copy tables
- * to the device; queues nothing else.
+ * the call and then one for each ADD among the posts.  An input whose view has data is the same in
+ * each run: what values could be wrong (an index, a divisor) is looked at now.  Where it is not, a
+ * run waits for the device and may be INVALID as the reference path would be.  *done false, and
+ * *out not set: there is no kernel for this operator or these shapes, and the reference path is
+ * to be used.  May copy tables to the device; queues nothing else.
  */
 psg_status psgi_cuda_kernel(psg_device *device, const psgi_call *call, const psgi_epilogue *post,
 			    size_t n_post, psgi_kernel **out, bool *done, psg_error *error);

@@ -16,6 +16,25 @@
 	{                                                                                          \
 		.kind = PSG_OP_##name, .n_in = 2, .in = { { 3, { 2, 5, 33 } }, { 2, { 5, 1 } } }   \
 	}
+#define INTEGERS(name, n)                                                                          \
+	{                                                                                          \
+		.kind = PSG_OP_##name, .n_in = n, .dtype = { PSG_I64, PSG_I64 },                   \
+		.in = { { 3, { 2, 5, 33 } },                                                       \
+			{ 2, { 5, 1 } } }                                                          \
+	}
+/* By what is not zero, and to powers that have a result. */
+#define COUNTS(name)                                                                               \
+	{                                                                                          \
+		.kind = PSG_OP_##name, .n_in = 2, .dtype = { PSG_I64, PSG_I64 }, .least = 1,       \
+		.most = 9,                                                                         \
+		.in = { { 2, { 7, 33 } },                                                          \
+			{ 0, { 0 } } }                                                             \
+	}
+#define CAST(from, ...)                                                                            \
+	{                                                                                          \
+		.kind = PSG_OP_CAST, .n_in = 1, .params = { .cast = { __VA_ARGS__ } },             \
+		.dtype = { from }, .in = { { 1, { 263 } } }, .scale = 9                            \
+	}
 #define REDUCTION(name)                                                                            \
 	{                                                                                          \
 		.kind = PSG_OP_##name, .n_in = 1, .sums = true,                                    \
@@ -183,6 +202,74 @@ const psgi_check_case psgi_check_cases[] = {
 	{ .kind = PSG_OP_SCALE_CH,
 	  .n_in = 2,
 	  .in = { { 4, { 2, 7, 5, 13 } }, { 4, { 2, 7, 1, 1 } } } },
+	PAIR(MEAN),
+	PAIR(EQUAL),
+	PAIR(LESS),
+	PAIR(LESS_EQUAL),
+	PAIR(GREATER),
+	PAIR(GREATER_EQUAL),
+	{ .kind = PSG_OP_POW,
+	  .n_in = 2,
+	  .scale = 4,
+	  .positive = true,
+	  .in = { { 3, { 2, 5, 33 } }, { 2, { 5, 1 } } } },
+	{ .kind = PSG_OP_POW,
+	  .n_in = 2,
+	  .scale = 4,
+	  .dtype = { PSG_F32, PSG_I64 },
+	  .in = { { 3, { 2, 5, 33 } }, { 2, { 5, 1 } } } },
+	/* whole numbers */
+	INTEGERS(ADD, 2),
+	INTEGERS(SUB, 2),
+	INTEGERS(MUL, 2),
+	INTEGERS(MIN, 2),
+	INTEGERS(MAX, 2),
+	INTEGERS(EQUAL, 2),
+	INTEGERS(LESS, 2),
+	INTEGERS(LESS_EQUAL, 2),
+	INTEGERS(GREATER, 2),
+	INTEGERS(GREATER_EQUAL, 2),
+	INTEGERS(NEG, 1),
+	INTEGERS(ABS, 1),
+	INTEGERS(SIGN, 1),
+	INTEGERS(NOT, 1),
+	COUNTS(DIV),
+	COUNTS(POW),
+	CAST(PSG_F32, PSG_F32, .to_bool = true),
+	CAST(PSG_F32, PSG_I64),
+	CAST(PSG_F32, PSG_I64, .to_bool = true),
+	CAST(PSG_F32, PSG_I64, .to_int32 = true),
+	CAST(PSG_I64, PSG_F32),
+	CAST(PSG_I64, PSG_I64, .to_bool = true),
+	CAST(PSG_I64, PSG_I64, .to_int32 = true),
+	{ .kind = PSG_OP_REDUCE_SUM,
+	  .n_in = 1,
+	  .dtype = { PSG_I64 },
+	  .params = { .reduce = { .axes = { 1 }, .n_axes = 1 } },
+	  .in = { { 3, { 3, 41, 7 } } } },
+	/* by value */
+	{ .kind = PSG_OP_GATHER,
+	  .n_in = 2,
+	  .least = -5,
+	  .most = 4,
+	  .params = { .concat = { .axis = 1 } },
+	  .dtype = { PSG_F32, PSG_I64 },
+	  .in = { { 3, { 2, 5, 33 } }, { 2, { 3, 7 } } } },
+	{ .kind = PSG_OP_WHERE,
+	  .n_in = 3,
+	  .most = 1,
+	  .dtype = { PSG_I64 },
+	  .in = { { 3, { 2, 5, 1 } }, { 2, { 5, 33 } }, { 1, { 33 } } } },
+	{ .kind = PSG_OP_ARG_MAX,
+	  .n_in = 1,
+	  .valid_axis = 1,
+	  .params = { .arg = { .axis = 1 } },
+	  .in = { { 3, { 2, 263, 3 } } } },
+	{ .kind = PSG_OP_ARG_MIN,
+	  .n_in = 1,
+	  .dtype = { PSG_I64 },
+	  .params = { .arg = { .axis = 1, .select_last = true } },
+	  .in = { { 2, { 7, 263 } } } },
 	/* moves */
 	{ .kind = PSG_OP_CONCAT,
 	  .n_in = 3,
@@ -283,6 +370,15 @@ const psgi_check_case psgi_check_cases[] = {
 	  .valid_axis = 3,
 	  .params = { .norm = { .epsilon = 1e-5F } },
 	  .in = { { 4, { 2, 3, 7, 33 } }, { 1, { 3 } }, { 1, { 3 } } } },
+	{ .kind = PSG_OP_BATCH_NORM,
+	  .n_in = 5,
+	  .positive = true, /* a variance is */
+	  .params = { .norm = { .epsilon = 1e-5F } },
+	  .in = { { 4, { 2, 3, 7, 33 } },
+		  { 1, { 3 } },
+		  { 1, { 3 } },
+		  { 1, { 3 } },
+		  { 1, { 3 } } } },
 	{ .kind = PSG_OP_CTC_DIGEST,
 	  .n_in = 1,
 	  .scale = 8,

@@ -59,6 +59,46 @@ psg_status psgi_cuda_table(psgi_cuda *cuda, const void *from, size_t bytes, psg_
 	return psgi_gpu_copy_in(cuda->device, cuda->table, from, bytes, error);
 }
 
+psg_status psgi_cuda_judge(psgi_cuda *cuda, psgi_cuda_verdict *verdict, psg_error *error)
+{
+	cuda->verdict = verdict;
+	cuda->table_bytes = psgi_gpu_block_bytes(cuda->device, sizeof(int64_t));
+	return psgi_gpu_alloc_lasting(cuda->device, sizeof(int64_t), &cuda->table, error);
+}
+
+bool psgi_cuda_may_have(const psgi_view *view, int64_t from, int64_t to)
+{
+	const int64_t *value = view->data;
+	bool may = value == NULL;
+
+	for (int64_t i = 0; value != NULL && i < psg_shape_elements(&view->shape); i++)
+		may = may || (value[i] >= from && value[i] <= to);
+	return may;
+}
+
+void psgi_cuda_pair(gpu_pair *p, const psg_shape *out, const psg_shape *a, const psg_shape *b)
+{
+	psgi_walk walk = { .rank = out->rank, .operands = 3 };
+
+	p->n = psg_shape_elements(out);
+	for (int32_t i = 0; i < walk.rank; i++)
+		walk.dim[i] = out->dim[i];
+	psgi_strides(out, walk.step[0]);
+	psgi_broadcast_strides(a, out, walk.step[1]);
+	psgi_broadcast_strides(b, out, walk.step[2]);
+	if (!psgi_walk_start(&walk))
+		return;
+	for (int32_t i = 0; i < walk.rank; i++) {
+		p->dim[i] = walk.dim[i];
+		p->a_step[i] = walk.step[1][i];
+		p->b_step[i] = walk.step[2][i];
+	}
+	p->dim[walk.rank] = walk.run;
+	p->a_step[walk.rank] = walk.run_step[1];
+	p->b_step[walk.rank] = walk.run_step[2];
+	p->rank = walk.rank + 1;
+}
+
 /* --- posts --- */
 
 /* The few forms that kernels apply without code of their own for each; false: it is none. */
@@ -170,12 +210,9 @@ static bool append_posts(psgi_cuda *cuda, const psgi_call *call, const psgi_cuda
 
 /* --- the kernel --- */
 
-static psg_status run(psgi_kernel *kernel, const psgi_operand *in, const psgi_operand *out,
-		      void *scratch, psg_error *error)
+static psg_status launch_all(psgi_cuda *cuda, const psgi_operand *in, const psgi_operand *out,
+			     psg_error *error)
 {
-	psgi_cuda *cuda = (psgi_cuda *)kernel;
-
-	(void)scratch;
 	for (size_t i = 0; i < cuda->n_launches; i++) {
 		psgi_cuda_launch *l = &cuda->launch[i];
 		psgi_launch launch = { .kernel = l->kernel,
@@ -200,6 +237,23 @@ static psg_status run(psgi_kernel *kernel, const psgi_operand *in, const psgi_op
 			return status;
 	}
 	return PSG_OK;
+}
+
+static psg_status run(psgi_kernel *kernel, const psgi_operand *in, const psgi_operand *out,
+		      void *scratch, psg_error *error)
+{
+	psgi_cuda *cuda = (psgi_cuda *)kernel;
+	int64_t bad = -1;
+	psg_status status = PSG_OK;
+
+	(void)scratch;
+	if (cuda->verdict != NULL)
+		status = psgi_gpu_fill(cuda->device, cuda->table, 0xff, sizeof(bad), error);
+	if (status == PSG_OK)
+		status = launch_all(cuda, in, out, error);
+	if (status == PSG_OK && cuda->verdict != NULL)
+		status = psgi_gpu_copy_out(cuda->device, &bad, cuda->table, sizeof(bad), error);
+	return status == PSG_OK && bad >= 0 ? cuda->verdict(cuda, bad, in, error) : status;
 }
 
 static void destroy(psgi_kernel *kernel)
@@ -236,9 +290,10 @@ static psgi_kernel *shrink(psgi_cuda *cuda)
 	return smaller != NULL ? &smaller->kernel : &cuda->kernel;
 }
 
-static psgi_cuda_family *const families[] = { psgi_cuda_conv,   psgi_cuda_matmul,
-					      psgi_cuda_window, psgi_cuda_element,
-					      psgi_cuda_move,   psgi_cuda_sequence };
+static psgi_cuda_family *const families[] = { psgi_cuda_conv,    psgi_cuda_matmul,
+					      psgi_cuda_window,  psgi_cuda_element,
+					      psgi_cuda_integer, psgi_cuda_pick,
+					      psgi_cuda_move,    psgi_cuda_sequence };
 
 static psg_status choose(psgi_cuda *cuda, const psgi_call *call, psgi_cuda_post_list *posts,
 			 bool *done, psg_error *error)
@@ -253,6 +308,8 @@ static psg_status choose(psgi_cuda *cuda, const psgi_call *call, psgi_cuda_post_
 		if (status != PSG_OK)
 			return status;
 	}
+	if (posts->n > 0 && call->out[0].dtype != PSG_F32)
+		*done = false; /* their kernels know floats only */
 	*done = *done && append_posts(cuda, call, posts) && !cuda->beyond;
 	return PSG_OK;
 }
@@ -267,6 +324,7 @@ psg_status psgi_cuda_kernel(psg_device *device, const psgi_call *call, const psg
 	*done = false;
 	if (status != PSG_OK)
 		return status;
+	cuda->kind = call->kind;
 	status = choose(cuda, call, &posts, done, error);
 	if (status != PSG_OK || !*done) {
 		*done = false;

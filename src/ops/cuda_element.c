@@ -107,6 +107,7 @@ static int32_t binary_of(psg_op_kind kind)
 {
 	switch (kind) {
 	case PSG_OP_ADD:
+	case PSG_OP_MEAN:
 		return GPU_SUM;
 	case PSG_OP_SUB:
 		return GPU_DIFFERENCE;
@@ -126,36 +127,46 @@ static int32_t binary_of(psg_op_kind kind)
 }
 
 /* One step of a chain: the result so far (of the first step input 0) with input `index`. */
-static bool step(psgi_cuda *cuda, const psgi_call *call, size_t index)
+static void step(psgi_cuda *cuda, const psgi_call *call, size_t index)
 {
 	const psg_shape *out = &call->out[0].shape;
-	psgi_walk walk = { .rank = out->rank, .operands = 3 };
-	int64_t n = psg_shape_elements(out);
 	bool first = index == 1;
-	psgi_cuda_launch *l = psgi_cuda_each(cuda, PSGI_GPU_binary, n, sizeof(binary_args));
-	binary_args *a = &l->args.binary;
+	psgi_cuda_launch *l =
+		psgi_cuda_each(cuda, PSGI_GPU_binary, psg_shape_elements(out), sizeof(binary_args));
 
-	a->n = n;
-	a->function = binary_of(call->kind);
-	for (int32_t i = 0; i < walk.rank; i++)
-		walk.dim[i] = out->dim[i];
-	psgi_strides(out, walk.step[0]);
-	psgi_broadcast_strides(first ? &call->in[0].shape : out, out, walk.step[1]);
-	psgi_broadcast_strides(&call->in[index].shape, out, walk.step[2]);
-	if (psgi_walk_start(&walk)) {
-		for (int32_t i = 0; i < walk.rank; i++) {
-			a->dim[i] = walk.dim[i];
-			a->a_step[i] = walk.step[1][i];
-			a->b_step[i] = walk.step[2][i];
-		}
-		a->dim[walk.rank] = walk.run;
-		a->a_step[walk.rank] = walk.run_step[1];
-		a->b_step[walk.rank] = walk.run_step[2];
-		a->rank = walk.rank + 1;
-	}
+	psgi_cuda_pair(&l->args.binary.pair, out, first ? &call->in[0].shape : out,
+		       &call->in[index].shape);
+	l->args.binary.pair.function = binary_of(call->kind);
 	PSGI_SLOT(l, first ? PSGI_SLOT_IN : PSGI_SLOT_OUT, 0, binary_args, a);
 	PSGI_SLOT(l, PSGI_SLOT_IN, index, binary_args, b);
 	PSGI_SLOT(l, PSGI_SLOT_OUT, 0, binary_args, y);
+}
+
+/* The result so far times 1 / n. */
+static void divide(psgi_cuda *cuda, const psgi_call *call)
+{
+	psgi_cuda_launch *l =
+		psgi_cuda_unary(cuda, PSG_OP_AFFINE, (psg_unary_params){ 1 / (float)call->n_in, 0 },
+				psg_shape_elements(&call->out[0].shape));
+
+	PSGI_SLOT(l, PSGI_SLOT_OUT, 0, unary_args, x);
+	PSGI_SLOT(l, PSGI_SLOT_OUT, 0, unary_args, y);
+}
+
+/* Floats to floats or whole numbers. */
+static bool power(psgi_cuda *cuda, const psgi_call *call)
+{
+	const psg_shape *out = &call->out[0].shape;
+	psgi_cuda_launch *l =
+		psgi_cuda_each(cuda, PSGI_GPU_power, psg_shape_elements(out), sizeof(power_args));
+
+	psgi_cuda_pair(&l->args.power.pair, out, &call->in[0].shape, &call->in[1].shape);
+	PSGI_SLOT(l, PSGI_SLOT_IN, 0, power_args, a);
+	if (call->in[1].dtype == PSG_F32)
+		PSGI_SLOT(l, PSGI_SLOT_IN, 1, power_args, b);
+	else
+		PSGI_SLOT(l, PSGI_SLOT_IN, 1, power_args, integers);
+	PSGI_SLOT(l, PSGI_SLOT_OUT, 0, power_args, y);
 	return true;
 }
 
@@ -177,7 +188,9 @@ static bool binary(psgi_cuda *cuda, const psgi_call *call)
 		return true;
 	}
 	for (size_t i = 1; i < call->n_in && good; i++)
-		good = step(cuda, call, i);
+		step(cuda, call, i);
+	if (good && call->kind == PSG_OP_MEAN)
+		divide(cuda, call);
 	return good;
 }
 
@@ -205,6 +218,8 @@ psg_status psgi_cuda_element(psgi_cuda *cuda, const psgi_call *call, psgi_cuda_p
 	(void)error;
 	if (call->kind == PSG_OP_ADD_BIAS || call->kind == PSG_OP_SCALE_CH)
 		*done = channel(cuda, call);
+	else if (call->kind == PSG_OP_POW && call->in[0].dtype == PSG_F32)
+		*done = power(cuda, call);
 	else
 		*done = unary(cuda, call) || binary(cuda, call);
 	return PSG_OK;

@@ -18,6 +18,11 @@ typedef union psgi_cuda_args {
 	add2_args add2;
 	channel_args channel;
 	binary_args binary;
+	power_args power;
+	integer_args integer;
+	compare_args compare;
+	cast_args cast;
+	batch_norm_args batch_norm;
 	mix_args mix;
 	gemm_args gemm;
 	conv_args conv;
@@ -36,6 +41,10 @@ typedef union psgi_cuda_args {
 	attention_args attention;
 	digest_args digest;
 	reduce_args reduce;
+	reduce_integers_args reduce_integers;
+	gather_args gather;
+	where_args where;
+	arg_args arg;
 } psgi_cuda_args;
 
 typedef enum psgi_slot_kind { PSGI_SLOT_IN, PSGI_SLOT_OUT, PSGI_SLOT_VALID } psgi_slot_kind;
@@ -57,16 +66,24 @@ typedef struct psgi_cuda_launch {
 	psgi_cuda_args args;
 } psgi_cuda_launch;
 
+typedef struct psgi_cuda psgi_cuda;
+
+/* The error of an element that has no result; `bad` is the number that the kernel reported. */
+typedef psg_status psgi_cuda_verdict(const psgi_cuda *cuda, int64_t bad, const psgi_operand *in,
+				     psg_error *error);
+
 /* What an operator is made of while it is made. */
-typedef struct psgi_cuda {
+struct psgi_cuda {
 	psgi_kernel kernel;
 	psg_device *device;
+	psg_op_kind kind;
 	void *table; /* device memory of its own; may be NULL */
 	size_t table_bytes;
+	psgi_cuda_verdict *verdict; /* not NULL: the table is the one number that kernels report */
 	size_t n_launches;
 	bool beyond;               /* a grid that no card takes, or too many launches */
 	psgi_cuda_launch launch[]; /* PSGI_CUDA_LAUNCHES while it is made */
-} psgi_cuda;
+};
 
 #define PSGI_CUDA_LAUNCHES (PSG_MAX_INPUTS + GPU_MAX_POST)
 
@@ -109,11 +126,23 @@ void psgi_cuda_post_add(psgi_cuda_launch *launch, size_t offset, size_t index);
 /* Memory of the operator's own on the device, filled from the host. */
 psg_status psgi_cuda_table(psgi_cuda *cuda, const void *from, size_t bytes, psg_error *error);
 
+/* Each run ends with a look at what the kernels reported into the table, so it waits for them. */
+psg_status psgi_cuda_judge(psgi_cuda *cuda, psgi_cuda_verdict *verdict, psg_error *error);
+
+/* The walk of a result of shape `out` with both operands broadcast to it; `function` is not set. */
+void psgi_cuda_pair(gpu_pair *pair, const psg_shape *out, const psg_shape *a, const psg_shape *b);
+
+/* Is a value of from..to among whole numbers?  Also when they are not known. */
+bool psgi_cuda_may_have(const psgi_view *view, int64_t from, int64_t to);
+
+/* Input 0 to output 0, as it is. */
+bool psgi_cuda_copy_all(psgi_cuda *cuda, const psgi_call *call);
+
 /* The families.  *done is set when the operator was made; some take posts. */
 typedef psg_status psgi_cuda_family(psgi_cuda *cuda, const psgi_call *call,
 				    psgi_cuda_post_list *posts, bool *done, psg_error *error);
 psgi_cuda_family psgi_cuda_conv, psgi_cuda_matmul, psgi_cuda_window, psgi_cuda_element,
-	psgi_cuda_move, psgi_cuda_sequence;
+	psgi_cuda_integer, psgi_cuda_pick, psgi_cuda_move, psgi_cuda_sequence;
 
 /* The window of a two- or one-dimensional call; false: more dimensions, or more than 31 bits. */
 bool psgi_cuda_window_of(const psgi_call *call, gpu_window *window, psg_error *error);

@@ -5,6 +5,7 @@
 #include "ops/cuda_internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* An operand of a copy. */
 typedef struct end {
@@ -23,10 +24,16 @@ static end output(const psgi_call *call, size_t index)
 	return (end){ PSGI_SLOT_OUT, index, &call->out[index] };
 }
 
+/* Kernels of moves know 4-byte elements: larger ones are several. */
+static int64_t words_of(const psgi_view *view)
+{
+	return (int64_t)(psg_dtype_size(view->dtype) / sizeof(uint32_t));
+}
+
 /* A copy along a walk (operand 0: to, operand 1: from). */
 static bool copy_walk(psgi_cuda *cuda, psgi_gpu_kernel kernel, psgi_walk *walk, end to, end from)
 {
-	int64_t words = (int64_t)(psg_dtype_size(to.view->dtype) / sizeof(uint32_t));
+	int64_t words = words_of(to.view);
 	psgi_cuda_launch *l = psgi_cuda_add(cuda, kernel, 0, PSGI_CUDA_THREADS, sizeof(copy_args));
 	copy_args *a = &l->args.copy;
 	int64_t n = 1;
@@ -145,23 +152,38 @@ static bool swap(psgi_cuda *cuda, const psgi_call *call)
 	return true;
 }
 
+/* What is put where nothing lies, in words of an element: one twice, or the two of an integer. */
+static void pad_value(pad_args *a, psg_dtype dtype, float value)
+{
+	int64_t integer = psgi_to_i64((double)value);
+
+	if (dtype == PSG_I64) {
+		memcpy(a->value, &integer, sizeof(integer));
+		return;
+	}
+	memcpy(&a->value[0], &value, sizeof(value));
+	a->value[1] = a->value[0];
+}
+
 static bool pad(psgi_cuda *cuda, const psgi_call *call)
 {
 	const psg_shape *x = &call->in[0].shape, *out = &call->out[0].shape;
+	int64_t words = words_of(&call->in[0]), n = psg_shape_elements(out) * words;
 	psg_pad_params p;
 	psgi_cuda_launch *l = psgi_cuda_each(
-		cuda, call->kind == PSG_OP_PAD_RB ? PSGI_GPU_pad_rb : PSGI_GPU_pad_all,
-		psg_shape_elements(out), sizeof(pad_args));
+		cuda, call->kind == PSG_OP_PAD_RB ? PSGI_GPU_pad_rb : PSGI_GPU_pad_all, n,
+		sizeof(pad_args));
 	pad_args *a = &l->args.pad;
 
-	if (call->in[0].dtype != PSG_F32 || psgi_pad_params_of(call, &p, NULL) != PSG_OK)
+	if (psgi_pad_params_of(call, &p, NULL) != PSG_OK)
 		return false;
-	*a = (pad_args){ .n = psg_shape_elements(out),
-			 .rank = x->rank,
+	*a = (pad_args){ .n = n,
+			 .rank = x->rank + (words > 1),
 			 .mode = p.mode == PSG_PAD_REFLECT ? GPU_PAD_REFLECT
 				 : p.mode == PSG_PAD_EDGE  ? GPU_PAD_EDGE
-							   : GPU_PAD_CONSTANT,
-			 .value = p.value };
+							   : GPU_PAD_CONSTANT };
+	pad_value(a, call->in[0].dtype, p.value);
+	a->in[x->rank] = a->out[x->rank] = words;
 	for (int32_t i = 0; i < x->rank; i++) {
 		a->in[i] = x->dim[i];
 		a->out[i] = out->dim[i];
@@ -172,7 +194,7 @@ static bool pad(psgi_cuda *cuda, const psgi_call *call)
 	return true;
 }
 
-static bool copy_all(psgi_cuda *cuda, const psgi_call *call)
+bool psgi_cuda_copy_all(psgi_cuda *cuda, const psgi_call *call)
 {
 	psgi_walk walk = { .rank = 1, .operands = 2, .step = { { 1 }, { 1 } } };
 
@@ -184,52 +206,65 @@ static bool zero_cols(psgi_cuda *cuda, const psgi_call *call)
 {
 	const psg_shape *x = &call->in[0].shape;
 	int32_t axis = call->in[0].valid_axis;
-	int64_t n = psg_shape_elements(x);
+	int64_t words = words_of(&call->in[0]), n = psg_shape_elements(x) * words;
 	psgi_cuda_launch *l;
 
 	if (axis <= 0)
-		return copy_all(cuda, call);
-	if (call->in[0].dtype != PSG_F32)
-		return false;
+		return psgi_cuda_copy_all(cuda, call);
 	l = psgi_cuda_each(cuda, PSGI_GPU_zero_cols, n, sizeof(zero_cols_args));
 	l->args.zero_cols = (zero_cols_args){ .n = n,
 					      .columns = x->dim[axis],
-					      .inner = psgi_product(x, axis + 1, x->rank),
-					      .sample = psgi_product(x, 1, x->rank) };
+					      .inner = psgi_product(x, axis + 1, x->rank) * words,
+					      .sample = psgi_product(x, 1, x->rank) * words };
 	PSGI_SLOT(l, PSGI_SLOT_IN, 0, zero_cols_args, x);
 	PSGI_SLOT(l, PSGI_SLOT_OUT, 0, zero_cols_args, y);
 	PSGI_SLOT(l, PSGI_SLOT_VALID, 0, zero_cols_args, valid);
 	return true;
 }
 
-/* Tables of the last dimension first, as the kernel walks. */
+/* Tables of the last dimension first, as the kernel walks: the words of an element, and so on. */
+static int64_t *interp_tables(const psgi_call *call, int64_t words, int64_t *entries)
+{
+	const psg_shape *out = &call->out[0].shape;
+	int64_t at = 0, stride[PSG_MAX_RANK], *table;
+
+	*entries = words; /* one that is not used where an element is a word */
+	psgi_strides(&call->in[0].shape, stride);
+	for (int32_t i = 0; i < out->rank; i++)
+		*entries += out->dim[i];
+	table = calloc((size_t)*entries, sizeof(*table));
+	if (table == NULL)
+		return NULL;
+	for (; words > 1 && at < words; at++)
+		table[at] = at;
+	for (int32_t i = out->rank - 1; i >= 0; i--)
+		for (int64_t o = 0; o < out->dim[i]; o++)
+			table[at++] = psgi_resize_source(call, i, o) * stride[i] * words;
+	return table;
+}
+
 static psg_status interpolate(psgi_cuda *cuda, const psgi_call *call, bool *done, psg_error *error)
 {
 	const psg_shape *out = &call->out[0].shape;
-	int64_t n = psg_shape_elements(out), entries = 1, at = 0, stride[PSG_MAX_RANK], *table;
+	int64_t words = words_of(&call->in[0]), n = psg_shape_elements(out) * words;
+	int64_t entries, *table;
 	psgi_cuda_launch *l;
 	psg_status status;
 
-	if (call->in[0].dtype != PSG_F32)
-		return PSG_OK;
 	*done = true;
 	if (n == 0)
 		return PSG_OK;
-	psgi_strides(&call->in[0].shape, stride);
-	for (int32_t i = 0; i < out->rank; i++)
-		entries += out->dim[i];
-	table = calloc((size_t)entries, sizeof(*table));
+	table = interp_tables(call, words, &entries);
 	if (table == NULL)
 		return psgi_fail(error, PSG_NOMEM, "interp_nearest: no memory for its tables");
-	for (int32_t i = out->rank - 1; i >= 0; i--)
-		for (int64_t o = 0; o < out->dim[i]; o++)
-			table[at++] = psgi_resize_source(call, i, o) * stride[i];
 	status = psgi_cuda_table(cuda, table, (size_t)entries * sizeof(*table), error);
 	free(table);
 	l = psgi_cuda_each(cuda, PSGI_GPU_interp_nearest, n, sizeof(interp_args));
-	l->args.interp = (interp_args){ .table = cuda->table, .n = n, .rank = out->rank };
+	l->args.interp =
+		(interp_args){ .table = cuda->table, .n = n, .rank = out->rank + (words > 1) };
 	for (int32_t i = 0; i < out->rank; i++)
 		l->args.interp.dim[i] = out->dim[i];
+	l->args.interp.dim[out->rank] = words;
 	PSGI_SLOT(l, PSGI_SLOT_IN, 0, interp_args, x);
 	PSGI_SLOT(l, PSGI_SLOT_OUT, 0, interp_args, y);
 	return status;
@@ -248,7 +283,13 @@ psg_status psgi_cuda_move(psgi_cuda *cuda, const psgi_call *call, psgi_cuda_post
 	case PSG_OP_FLATTEN:
 	case PSG_OP_SQUEEZE:
 	case PSG_OP_UNSQUEEZE:
-		*done = copy_all(cuda, call);
+		*done = psgi_cuda_copy_all(cuda, call);
+		break;
+	case PSG_OP_ADD:
+	case PSG_OP_MIN:
+	case PSG_OP_MAX:
+	case PSG_OP_MEAN: /* of one input; the other families have those of more */
+		*done = call->n_in == 1 && psgi_cuda_copy_all(cuda, call);
 		break;
 	case PSG_OP_CONCAT:
 	case PSG_OP_COPY_PART:

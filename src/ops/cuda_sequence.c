@@ -107,6 +107,25 @@ static bool instance_norm(psgi_cuda *cuda, const psgi_call *call)
 	return true;
 }
 
+static bool batch_norm(psgi_cuda *cuda, const psgi_call *call)
+{
+	const psg_shape *x = &call->in[0].shape;
+	int64_t n = psg_shape_elements(x);
+	psgi_cuda_launch *l = psgi_cuda_each(cuda, PSGI_GPU_batch_norm, n, sizeof(batch_norm_args));
+
+	l->args.batch_norm = (batch_norm_args){ .n = n,
+						.size = psgi_product(x, 2, x->rank),
+						.channels = x->dim[1],
+						.epsilon = call->params->norm.epsilon };
+	PSGI_SLOT(l, PSGI_SLOT_IN, 0, batch_norm_args, x);
+	PSGI_SLOT(l, PSGI_SLOT_IN, 1, batch_norm_args, scale);
+	PSGI_SLOT(l, PSGI_SLOT_IN, 2, batch_norm_args, bias);
+	PSGI_SLOT(l, PSGI_SLOT_IN, 3, batch_norm_args, mean);
+	PSGI_SLOT(l, PSGI_SLOT_IN, 4, batch_norm_args, variance);
+	PSGI_SLOT(l, PSGI_SLOT_OUT, 0, batch_norm_args, y);
+	return true;
+}
+
 static int64_t heads_of(const psgi_call *call)
 {
 	return call->params->attention.heads == 0 ? 1 : call->params->attention.heads;
@@ -205,6 +224,9 @@ psg_status psgi_cuda_sequence(psgi_cuda *cuda, const psgi_call *call, psgi_cuda_
 		break;
 	case PSG_OP_INSTANCE_NORM:
 		*done = instance_norm(cuda, call);
+		break;
+	case PSG_OP_BATCH_NORM:
+		*done = batch_norm(cuda, call);
 		break;
 	case PSG_OP_ATTENTION:
 		*done = attention(cuda, call);

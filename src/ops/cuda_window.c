@@ -82,6 +82,30 @@ static int32_t reduction_of(psg_op_kind kind)
 	}
 }
 
+static bool reduce_axes(psgi_cuda *cuda, const psgi_call *call, int32_t first, int32_t last)
+{
+	const psg_shape *x = &call->in[0].shape;
+	int32_t kind = reduction_of(call->kind);
+	int64_t n = psgi_product(x, first, last + 1), step = psgi_product(x, last + 1, x->rank);
+	bool integers = call->in[0].dtype == PSG_I64;
+	psgi_cuda_launch *l =
+		psgi_cuda_add(cuda, integers ? PSGI_GPU_reduce_integers : PSGI_GPU_reduce,
+			      psg_shape_elements(&call->out[0].shape), psgi_cuda_row_threads(n),
+			      integers ? sizeof(reduce_integers_args) : sizeof(reduce_args));
+
+	if (integers) {
+		l->args.reduce_integers =
+			(reduce_integers_args){ .n = n, .step = step, .kind = kind };
+		PSGI_SLOT(l, PSGI_SLOT_IN, 0, reduce_integers_args, x);
+		PSGI_SLOT(l, PSGI_SLOT_OUT, 0, reduce_integers_args, y);
+		return n > 0 || call->kind != PSG_OP_REDUCE_MEAN; /* which is an error */
+	}
+	l->args.reduce = (reduce_args){ .outputs = l->blocks, .n = n, .step = step, .kind = kind };
+	PSGI_SLOT(l, PSGI_SLOT_IN, 0, reduce_args, x);
+	PSGI_SLOT(l, PSGI_SLOT_OUT, 0, reduce_args, y);
+	return true;
+}
+
 /* Axes that follow each other and of which none has valid widths; others are left alone. */
 static bool reduce(psgi_cuda *cuda, const psgi_call *call)
 {
@@ -89,10 +113,8 @@ static bool reduce(psgi_cuda *cuda, const psgi_call *call)
 	const psg_shape *x = &call->in[0].shape;
 	int32_t first = x->rank, last = -1;
 	bool reduced[PSG_MAX_RANK] = { false };
-	psgi_cuda_launch *l;
 
-	if (call->in[0].dtype != PSG_F32 || reduction_of(call->kind) < 0 ||
-	    (p->n_axes == 0 && p->noop_empty))
+	if (reduction_of(call->kind) < 0 || (p->n_axes == 0 && p->noop_empty))
 		return false;
 	for (int32_t i = 0; i < (p->n_axes == 0 ? x->rank : p->n_axes); i++) {
 		int32_t axis = p->n_axes == 0 ? i : p->axes[i];
@@ -107,16 +129,7 @@ static bool reduce(psgi_cuda *cuda, const psgi_call *call)
 			return false;
 	if (last < 0)
 		first = last + 1;
-	l = psgi_cuda_add(cuda, PSGI_GPU_reduce, psg_shape_elements(&call->out[0].shape),
-			  psgi_cuda_row_threads(psgi_product(x, first, last + 1)),
-			  sizeof(reduce_args));
-	l->args.reduce = (reduce_args){ .outputs = l->blocks,
-					.n = psgi_product(x, first, last + 1),
-					.step = psgi_product(x, last + 1, x->rank),
-					.kind = reduction_of(call->kind) };
-	PSGI_SLOT(l, PSGI_SLOT_IN, 0, reduce_args, x);
-	PSGI_SLOT(l, PSGI_SLOT_OUT, 0, reduce_args, y);
-	return true;
+	return reduce_axes(cuda, call, first, last);
 }
 
 psg_status psgi_cuda_window(psgi_cuda *cuda, const psgi_call *call, psgi_cuda_post_list *posts,
