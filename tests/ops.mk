@@ -18,7 +18,7 @@ TESTS += tests/test_kernels tests/test_gpu_check tests/test_gpu_large tests/test
 tests_test_kernels_SOURCES = tests/test_kernels.c tests/t_gpu.c tests/t_gpu.h \
 	tests/fakecuda_util.c tests/fakecuda_util.h tests/test_kernels_products.c \
 	tests/test_kernels_windows.c tests/test_kernels_elements.c tests/test_kernels_moves.c \
-	tests/test_kernels_sequences.c tests/test_kernels_integers.c
+	tests/test_kernels_sequences.c tests/test_kernels_integers.c tests/test_kernels_host.c
 tests_test_kernels_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_kernels_LDADD = $(TEST_OPS) $(TEST_LIBS)
 tests_test_gpu_check_SOURCES = tests/test_gpu_check.c tests/fakecuda_util.c tests/fakecuda_util.h

@@ -59,5 +59,6 @@ void t_gpu_elements(Suite *suite);
 void t_gpu_moves(Suite *suite);
 void t_gpu_sequences(Suite *suite);
 void t_gpu_integers(Suite *suite);
+void t_gpu_host(Suite *suite);
 
 #endif

@@ -74,6 +74,7 @@ int main(void)
 	t_gpu_moves(suite);
 	t_gpu_sequences(suite);
 	t_gpu_integers(suite);
+	t_gpu_host(suite);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "ops/blocked.h"
+#include "ops/cuda.h"
 #include "ops/cuda_transfer.h"
 #include "ops/cuda_weights.h"
 
@@ -290,8 +291,11 @@ static psg_status lower_reference(psgi_plan *plan, const psgi_fnode *node, psg_e
 	psgi_plan_call(plan, node, &call);
 	status = psgi_reference_kernel(&call, &kernel, error);
 	if (status == PSG_OK && is_cuda(plan)) {
-		psgi_log(PSG_LOG_DEBUG, "node '%.80s' (%s) runs on the host", node->name,
-			 psg_op_name(node->kind));
+		const psgi_cuda_host *host = psgi_cuda_host_of(node->kind);
+
+		psgi_log(PSG_LOG_DEBUG, "node '%.80s' (%s) runs on the host: %s", node->name,
+			 psg_op_name(node->kind),
+			 host != NULL ? host->reason : "no kernel takes this form of it");
 		status = psgi_cuda_on_host(plan->device, &call, kernel, &kernel, error);
 	}
 	return status == PSG_OK ? psgi_plan_node(plan, node, kernel, error) : status;

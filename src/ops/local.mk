@@ -14,7 +14,7 @@ libpsgops_la_SOURCES = src/ops/ops.h src/ops/family.h \
 	src/ops/cuda.h src/ops/cuda_internal.h src/ops/cuda_common.c src/ops/cuda_conv.c \
 	src/ops/cuda_matmul.c src/ops/cuda_window.c src/ops/cuda_element.c src/ops/cuda_move.c \
 	src/ops/cuda_run.h src/ops/cuda_run.c src/ops/cuda_integer.c src/ops/cuda_pick.c \
-	src/ops/cuda_sequence.c src/ops/cuda_transfer.h \
+	src/ops/cuda_host.c src/ops/cuda_sequence.c src/ops/cuda_transfer.h \
 	src/ops/cuda_transfer.c src/ops/cuda_weights.h src/ops/cuda_weights.c \
 	src/ops/cuda_check.h src/ops/cuda_check.c src/ops/cuda_check_cases.c \
 	src/ops/cuda_speed.h src/ops/cuda_speed.c
