@@ -429,7 +429,10 @@ typedef struct arg_args {
 	int32_t unused;
 } arg_args;
 
-/* One value of `n` for each of `outputs`: y[o] of x[o / step * n * step + o % step + i * step] */
+/*
+ * One value of `n` for each of `outputs`: y[o] of x[o / step * n * step + o % step + i * step].
+ * Where there are valid widths, only those i count of which i / inner % columns is below.
+ */
 typedef enum gpu_reduction {
 	GPU_REDUCE_SUM,
 	GPU_REDUCE_MEAN,
@@ -444,8 +447,10 @@ typedef enum gpu_reduction {
 typedef struct reduce_args {
 	const float GLOBAL *x;
 	float GLOBAL *y;
+	const int32_t GLOBAL *valid; /* by sample; NULL: all */
 	int64_t outputs, n, step;
-	int32_t kind; /* gpu_reduction */
+	int64_t inner, columns, sample; /* sample: outputs of one */
+	int32_t kind;                   /* gpu_reduction */
 	int32_t unused;
 } reduce_args;
 

@@ -40,10 +40,12 @@ KERNEL_SHARED(reduce, reduce_args, struct reduce_shared)
 	struct reduce_shared SHARED *s = SHARED_OF(reduce);
 	const float GLOBAL *x =
 		a.x + block_over(BLOCK, a.step) * a.n * a.step + block_rest(BLOCK, a.step);
+	int64_t width = a.valid == NULL ? a.columns : a.valid[block_over(BLOCK, a.sample)];
 	float part = first_of(a.kind);
 
 	for (int64_t i = THREAD; i < a.n; i += THREADS)
-		part = fold(a.kind, part, taken(a.kind, x[i * a.step]));
+		if (a.valid == NULL || i / a.inner % a.columns < width)
+			part = fold(a.kind, part, taken(a.kind, x[i * a.step]));
 	s->room[THREAD] = part;
 	for (int32_t step = THREADS / 2; step > 0; step /= 2) {
 		BARRIER();
@@ -54,7 +56,7 @@ KERNEL_SHARED(reduce, reduce_args, struct reduce_shared)
 		return;
 	part = s->room[0];
 	if (a.kind == GPU_REDUCE_MEAN)
-		part /= (float)a.n;
+		part /= (float)(a.n / a.columns * width);
 	else if (a.kind == GPU_REDUCE_L2)
 		part = __builtin_sqrtf(part);
 	else if (a.kind == GPU_REDUCE_LOG_SUM)

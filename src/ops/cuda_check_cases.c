@@ -155,6 +155,12 @@ const psgi_check_case psgi_check_cases[] = {
 	REDUCTION(REDUCE_L1),
 	REDUCTION(REDUCE_L2),
 	REDUCTION(REDUCE_SUM_SQUARE),
+	{ .kind = PSG_OP_REDUCE_MEAN,
+	  .n_in = 1,
+	  .sums = true,
+	  .valid_axis = 3,
+	  .params = { .reduce = { .axes = { 2, 3 }, .n_axes = 2 } },
+	  .in = { { 4, { 2, 5, 7, 63 } } } },
 	/* of one element */
 	FUNCTION(RELU),
 	FUNCTION(LEAKY_RELU),

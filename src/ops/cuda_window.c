@@ -82,7 +82,9 @@ static int32_t reduction_of(psg_op_kind kind)
 	}
 }
 
-static bool reduce_axes(psgi_cuda *cuda, const psgi_call *call, int32_t first, int32_t last)
+/* `w`: the reduced axis that has valid widths; 0: none. */
+static bool reduce_axes(psgi_cuda *cuda, const psgi_call *call, int32_t first, int32_t last,
+			int32_t w)
 {
 	const psg_shape *x = &call->in[0].shape;
 	int32_t kind = reduction_of(call->kind);
@@ -100,18 +102,30 @@ static bool reduce_axes(psgi_cuda *cuda, const psgi_call *call, int32_t first, i
 		PSGI_SLOT(l, PSGI_SLOT_OUT, 0, reduce_integers_args, y);
 		return n > 0 || call->kind != PSG_OP_REDUCE_MEAN; /* which is an error */
 	}
-	l->args.reduce = (reduce_args){ .outputs = l->blocks, .n = n, .step = step, .kind = kind };
+	l->args.reduce = (reduce_args){ .outputs = l->blocks,
+					.n = n,
+					.step = step,
+					.inner = 1,
+					.columns = 1,
+					.sample = step,
+					.kind = kind };
+	if (w > 0) {
+		l->args.reduce.inner = psgi_product(x, w + 1, last + 1);
+		l->args.reduce.columns = n > 0 ? psgi_product(x, w, w + 1) : 1;
+		l->args.reduce.sample = psgi_product(x, 1, first) * step;
+		PSGI_SLOT(l, PSGI_SLOT_VALID, 0, reduce_args, valid);
+	}
 	PSGI_SLOT(l, PSGI_SLOT_IN, 0, reduce_args, x);
 	PSGI_SLOT(l, PSGI_SLOT_OUT, 0, reduce_args, y);
 	return true;
 }
 
-/* Axes that follow each other and of which none has valid widths; others are left alone. */
+/* Axes that follow each other; others are left alone. */
 static bool reduce(psgi_cuda *cuda, const psgi_call *call)
 {
 	const psg_reduce_params *p = &call->params->reduce;
 	const psg_shape *x = &call->in[0].shape;
-	int32_t first = x->rank, last = -1;
+	int32_t first = x->rank, last = -1, w = call->in[0].valid_axis;
 	bool reduced[PSG_MAX_RANK] = { false };
 
 	if (reduction_of(call->kind) < 0 || (p->n_axes == 0 && p->noop_empty))
@@ -125,11 +139,14 @@ static bool reduce(psgi_cuda *cuda, const psgi_call *call)
 		last = axis > last ? axis : last;
 	}
 	for (int32_t i = first; i <= last; i++)
-		if (!reduced[i] || (i > 0 && i == call->in[0].valid_axis))
+		if (!reduced[i])
 			return false;
 	if (last < 0)
 		first = last + 1;
-	return reduce_axes(cuda, call, first, last);
+	w = w < first || w > last ? 0 : w;
+	if (w > 0 && (first == 0 || call->in[0].dtype == PSG_I64))
+		return false;
+	return reduce_axes(cuda, call, first, last, w);
 }
 
 psg_status psgi_cuda_window(psgi_cuda *cuda, const psgi_call *call, psgi_cuda_post_list *posts,
