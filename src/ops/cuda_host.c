@@ -2,7 +2,8 @@
 /*
  * What of the table a GPU leaves to the host, and why: a plan copies the
  * operands there and back.  An operator that is neither here nor has a kernel
- * fails tests/test_kernels_host.c, and so does one that is both.
+ * fails tests/test_kernels_host.c, and so does one that is both.  Whatever the
+ * operator, so is what a launch cannot count: 2^31 blocks, windows over 2^28.
  */
 #include "config.h"
 
@@ -46,6 +47,7 @@ const psgi_cuda_host psgi_cuda_hosts[] = {
 	{ ONE(LAYER_NORM), "over samples of different widths",
 	  "a group has the widths of one sample" },
 	{ ONE(LAYER_NORM), "gamma or beta that repeat", "the kernel reads them beside the row" },
+	{ ONE(TILE), "many dimensions, each repeated", "a copy's kernel walks along eight" },
 	{ ONE(ATTENTION), "heads of more than 64",
 	  "what a thread keeps of a head would not fit its registers" },
 };
