@@ -10,6 +10,11 @@ if [ ! -f "$library" ]; then
 	echo "skipped: no shared library in this build"
 	exit 77
 fi
+# Instrumented code exports and holds what the instruments need.
+if nm -D --undefined-only "$library" | grep -qE ' __(asan|tsan|ubsan)_'; then
+	echo "skipped: a sanitizer's build"
+	exit 77
+fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 wrong=0

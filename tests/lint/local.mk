@@ -1,10 +1,9 @@
 # Checks of the source tree, of the built library and of the installed tree, and the builds under
 # sanitizers.  Each sanitizer build is configured in a folder of its own below this build.
-dist_check_SCRIPTS += tests/lint/test_rooms.sh
-TESTS += tests/lint/test_rooms.sh
-EXTRA_DIST += tests/lint/analyser.h tests/lint/exports.sh tests/lint/installcheck.sh \
-	tests/lint/lint.sh tests/lint/rooms.awk tests/lint/rooms.sh tests/lint/lsan.supp \
-	tests/lint/tsan.supp
+dist_check_SCRIPTS += tests/lint/test_rooms.sh tests/lint/exports.sh
+TESTS += tests/lint/test_rooms.sh tests/lint/exports.sh
+EXTRA_DIST += tests/lint/analyser.h tests/lint/installcheck.sh tests/lint/lint.sh \
+	tests/lint/rooms.awk tests/lint/rooms.sh tests/lint/lsan.supp tests/lint/tsan.supp
 
 lint: $(BUILT_SOURCES)
 	@$(SHELL) $(top_srcdir)/tests/lint/lint.sh $(top_srcdir) $(top_builddir) -std=c11 -DHAVE_CONFIG_H \
