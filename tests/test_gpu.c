@@ -384,25 +384,35 @@ END_TEST
 
 struct intrusion {
 	psg_device *device;
-	psg_status alloc, sync, enter;
-	psg_error error;
+	psg_status alloc, sync, enter, load, launch;
+	psg_error error, launch_error;
 };
 
 static void *intrude(void *argument)
 {
 	struct intrusion *i = argument;
+	unary_args args = { .n = 0 };
+	psgi_launch relu = { .kernel = PSGI_GPU_relu,
+			     .grid = { 1, 1, 1 },
+			     .block = { 32, 1, 1 },
+			     .args = &args,
+			     .args_bytes = sizeof(args) };
 	void *memory;
 
 	i->alloc = psgi_gpu_alloc(i->device, 100, &memory, NULL);
 	i->sync = psgi_gpu_sync(i->device, &i->error);
 	i->enter = psgi_device_enter(i->device, NULL);
+	i->load = psgi_gpu_load(i->device, PSGI_GPU_relu, NULL);
+	i->launch = psgi_gpu_launch(i->device, &relu, &i->launch_error);
 	return NULL;
 }
 
 /* A device is its opener's: another thread is told so, before it touches the driver. */
 START_TEST(other_threads_are_refused)
 {
-	struct intrusion i = { .device = opened("cuda"), .error = PSG_ERROR_INIT };
+	struct intrusion i = { .device = opened("cuda"),
+			       .error = PSG_ERROR_INIT,
+			       .launch_error = PSG_ERROR_INIT };
 	int64_t calls = t_gpu_counts().calls;
 	pthread_t thread;
 
@@ -410,7 +420,10 @@ START_TEST(other_threads_are_refused)
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
 	ck_assert_int_eq(i.alloc, PSG_INVALID);
 	ck_assert_int_eq(i.enter, PSG_INVALID);
+	ck_assert_int_eq(i.load, PSG_INVALID);
 	expect(i.sync, PSG_INVALID, &i.error, "cuda:0 belongs to the thread that opened it");
+	expect(i.launch, PSG_INVALID, &i.launch_error,
+	       "cuda:0 belongs to the thread that opened it");
 	ck_assert_int_eq(t_gpu_counts().calls, calls);
 	GOOD(psgi_gpu_sync(i.device, why));
 	closed(i.device);
@@ -950,6 +963,38 @@ START_TEST(falls_back_to_older_ptx)
 }
 END_TEST
 
+static void keep_loads(void *user, psg_log_level level, const char *message)
+{
+	(void)level;
+	if (strstr(message, "loaded '") != NULL) {
+		++*(int *)user;
+		(void)snprintf(logged, sizeof(logged), "%s", message);
+	}
+}
+
+/* Compiling is never silent: what was loaded and how long it took, once each. */
+START_TEST(loading_is_logged)
+{
+	psg_device *device;
+	double ms;
+	char *at;
+	int loads = 0;
+
+	psg_log_set(keep_loads, &loads, PSG_LOG_INFO);
+	device = opened("cuda");
+	for (int i = 0; i < 3; i++)
+		GOOD(psgi_gpu_load(device, PSGI_GPU_relu, why));
+	ck_assert_int_eq(loads, 1);
+	ck_assert_msg(strstr(logged, "cuda:0: loaded 'element' for sm_") != NULL, "%s", logged);
+	at = strstr(logged, " in ");
+	ck_assert_ptr_nonnull(at);
+	ms = strtod(at + 4, &at);
+	ck_assert_str_eq(at, " ms");
+	ck_assert(ms >= 0);
+	closed(device);
+}
+END_TEST
+
 START_TEST(forced_ptx_does_not_fall_back)
 {
 	psg_device *device;
@@ -1248,6 +1293,7 @@ static TCase *for_any(void)
 	tcase_add_test(tests, ptx_has_the_kernels);
 	tcase_add_test(tests, ptx_is_forced);
 	tcase_add_loop_test(tests, code_from_a_folder, 0, COUNT(codes_in_a_folder));
+	tcase_add_test(tests, loading_is_logged);
 	tcase_add_test(tests, copies);
 	tcase_add_test(tests, copies_without_waiting);
 	tcase_add_test(tests, copy_ahead_into_a_used_block);
