@@ -325,10 +325,35 @@ static size_t heap(void)
 #endif
 }
 
-/* A thousand jobs without memory leave nothing behind, on the card or on the host. */
+/* Its result alone is more than the card's share. */
+static psg_model *doubling_model(void)
+{
+	size_t size;
+	uint8_t *bytes = t_onnx("opset 11; in x ?; Concat x x > y axis=0; out y", &size);
+	psg_model *model;
+
+	ck_assert_int_eq(psg_model_load_memory(bytes, size, "twice", NULL, &model, NULL), PSG_OK);
+	free(bytes);
+	return model;
+}
+
+/* With a model, that one is run on the operator's input. */
+static psg_future *submit_either(psg_worker *worker, psg_model *model, const psg_op *op)
+{
+	psg_future *future;
+
+	if (model == NULL)
+		return submit_op(worker, op, false);
+	ck_assert_int_eq(psg_submit_model(worker, model, op->in, 1, NULL, &future, NULL), PSG_OK);
+	return future;
+}
+
+/* A thousand jobs without memory leave nothing behind, on the card or on the host: operators, and
+ * runs of a model, which are tried again with all room made. */
 START_TEST(a_thousand_ooms)
 {
 	psg_op op = relu_of(TOO_LARGE);
+	psg_model *model = _i == 0 ? NULL : doubling_model();
 	psgi_gpu_stats before = { 0 }, after;
 	size_t heap_before = 0;
 	psg_worker *worker;
@@ -340,16 +365,19 @@ START_TEST(a_thousand_ooms)
 			before = stats_of(worker);
 			heap_before = heap();
 		}
-		ck_assert_int_eq(t_finish(submit_op(worker, &op, false)), PSG_OOM);
+		ck_assert_int_eq(t_finish(submit_either(worker, model, &op)), PSG_OOM);
 	}
 	after = stats_of(worker);
-	ck_assert_uint_eq(after.used_bytes, 0);
+	ck_assert_uint_eq(after.used_bytes, before.used_bytes);
+	if (model == NULL)
+		ck_assert_uint_eq(after.used_bytes, 0);
 	ck_assert_uint_eq(after.held_bytes, before.held_bytes);
 	ck_assert_uint_eq(after.high_bytes, before.high_bytes);
 	/* Far less than one message a job. */
 	ck_assert_msg(heap() < heap_before + 16 * KIB, "%zu bytes more", heap() - heap_before);
 	ck_assert_uint_eq(t_stats(worker).failed, 1010);
 	psg_tensor_unref(op.in[0]);
+	psg_model_unref(model);
 	close_worker(worker);
 }
 END_TEST
@@ -511,6 +539,31 @@ static void *run_and_trim(void *arg)
 	return NULL;
 }
 
+static void *run_some(void *arg)
+{
+	for (int i = 0; i < 10; i++)
+		run_op(arg, N_TRIM);
+	return NULL;
+}
+
+/* However many submit, the card holds what one job takes. */
+START_TEST(many_submitters_take_what_one_does)
+{
+	psg_worker *worker = open_worker();
+	pthread_t threads[8];
+	size_t one;
+
+	run_op(worker, N_TRIM);
+	one = stats_of(worker).high_bytes;
+	for (size_t i = 0; i < T_COUNT(threads); i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, run_some, worker), 0);
+	for (size_t i = 0; i < T_COUNT(threads); i++)
+		ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+	ck_assert_uint_eq(stats_of(worker).high_bytes, one);
+	close_worker(worker);
+}
+END_TEST
+
 START_TEST(trims_of_many_threads)
 {
 	psg_worker *worker = open_worker();
@@ -549,6 +602,99 @@ START_TEST(trim_of_a_cpu)
 }
 END_TEST
 
+/* --- who leaves --- */
+
+/* Cancelled, too late or let go of before the start: nothing of it reaches the card. */
+START_TEST(who_leaves_launches_nothing)
+{
+	psg_worker *worker = open_worker();
+	psg_op op = relu_of(1000);
+	psgi_gpu_stats before;
+	t_gate gate;
+
+	works(worker);
+	before = stats_of(worker);
+	t_gate_close(&gate, worker);
+	for (int i = 0; i < 30; i++) {
+		psg_job_options options = { .deadline_ns = i % 3 == 0
+								   ? psg_now_ns() + PSG_MILLISECOND
+								   : 0 };
+		psg_future *future;
+
+		ck_assert_int_eq(psg_submit(worker, &op, &options, &future, NULL), PSG_OK);
+		if (i % 3 == 0)
+			ck_assert_int_eq(psg_future_wait(future), PSG_TIMED_OUT);
+		else if (i % 3 == 1)
+			ck_assert_int_eq(psg_future_cancel(future), PSG_CANCEL_REMOVED);
+		else
+			ck_assert_int_eq(psg_future_wait_for(future, 0), PSG_TIMED_OUT);
+		psg_future_release(future);
+	}
+	t_gate_open(&gate);
+	pass(worker);
+	ck_assert_uint_eq(t_stats(worker).expired, 10);
+	ck_assert_uint_eq(t_stats(worker).cancelled, 20);
+	ck_assert_uint_eq(stats_of(worker).launches, before.launches);
+	ck_assert_uint_eq(stats_of(worker).allocs, before.allocs);
+	psg_tensor_unref(op.in[0]);
+	close_worker(worker);
+}
+END_TEST
+
+/* What runs goes on without its client, and its memory comes back. */
+START_TEST(who_leaves_a_running_one)
+{
+	psg_op op = relu_of(1000);
+	psg_future *future;
+	psg_worker *worker;
+
+	ck_assert_int_eq(setenv("FAKECUDA_HANG", "cuEventSynchronize", 1), 0);
+	worker = open_worker();
+	future = submit_op(worker, &op, false);
+	psg_tensor_unref(op.in[0]);
+	while (psg_future_poll(future) != PSG_FUTURE_RUNNING)
+		t_sleep_ns(PSG_MILLISECOND / 10);
+	ck_assert_int_eq(psg_future_wait_for(future, PSG_MILLISECOND), PSG_TIMED_OUT);
+	psg_future_release(future);
+	t_gpu_fail(""); /* now the driver returns */
+	pass(worker);
+	ck_assert_uint_eq(t_stats(worker).completed, 2);
+	ck_assert_uint_eq(stats_of(worker).used_bytes, 0);
+	works(worker);
+	close_worker(worker);
+}
+END_TEST
+
+/* A job holds what it reads: the caller lets go of all of it before the start. */
+START_TEST(inputs_outlive_their_owner)
+{
+	psg_worker *worker = open_worker();
+	psg_model *model = sum_model();
+	psg_op op = relu_of(1000);
+	psg_tensor *x, *const *y;
+	psg_future *futures[2];
+	size_t n;
+	t_gate gate;
+
+	ck_assert_int_eq(psg_tensor_create(PSG_F32, &PSG_SHAPE(2, 3), &x, NULL), PSG_OK);
+	((float *)psg_tensor_data(x))[4] = 5;
+	t_gate_close(&gate, worker);
+	futures[0] = submit_op(worker, &op, false);
+	ck_assert_int_eq(psg_submit_model(worker, model, &x, 1, NULL, &futures[1], NULL), PSG_OK);
+	psg_tensor_unref(op.in[0]);
+	psg_tensor_unref(x);
+	psg_model_unref(model);
+	t_gate_open(&gate);
+	check_relu(futures[0], 1000);
+	ck_assert_int_eq(psg_future_wait(futures[1]), PSG_OK);
+	ck_assert_int_eq(psg_future_tensors(futures[1], &y, &n, NULL), PSG_OK);
+	ck_assert_float_eq(((const float *)psg_tensor_const_data(y[0]))[4], 7);
+	psg_future_release(futures[0]);
+	psg_future_release(futures[1]);
+	close_worker(worker);
+}
+END_TEST
+
 /* --- threads --- */
 
 static void *open_it(void *arg)
@@ -584,39 +730,141 @@ START_TEST(three_threads)
 }
 END_TEST
 
+struct job {
+	psg_worker *worker;
+	psg_model *model;
+};
+
+static void *load_model(void *arg)
+{
+	((struct job *)arg)->model = sum_model();
+	return NULL;
+}
+
+static void *run_loaded(void *arg)
+{
+	run_model(((struct job *)arg)->worker, ((struct job *)arg)->model);
+	return NULL;
+}
+
+static void *unload_model(void *arg)
+{
+	psg_model_unref(((struct job *)arg)->model);
+	return NULL;
+}
+
+/* Loaded, run and let go of in three threads, of which none is the worker's. */
+START_TEST(a_model_of_three_threads)
+{
+	void *(*const parts[])(void *) = { load_model, run_loaded, unload_model };
+	struct job job = { open_worker(), NULL };
+	pthread_t thread;
+
+	for (size_t i = 0; i < T_COUNT(parts); i++) {
+		ck_assert_int_eq(pthread_create(&thread, NULL, parts[i], &job), 0);
+		ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	}
+	works(job.worker);
+	close_worker(job.worker);
+}
+END_TEST
+
+/* A context that this thread has current, of another card where there is one. */
+struct foreign {
+	CUresult (*release)(CUdevice);
+	CUresult (*pop)(CUcontext *);
+	CUresult (*current)(CUcontext *);
+	CUcontext context;
+	CUdevice card;
+};
+
+/* The driver must be open. */
+static struct foreign begin_foreign(void)
+{
+	struct foreign f = { .card = t_gpu_real() ? 0 : 1 };
+	CUresult (*retain)(CUcontext *, CUdevice);
+	CUresult (*push)(CUcontext);
+
+	t_gpu_symbol("cuDevicePrimaryCtxRetain", &retain);
+	t_gpu_symbol("cuDevicePrimaryCtxRelease_v2", &f.release);
+	t_gpu_symbol("cuCtxPushCurrent_v2", &push);
+	t_gpu_symbol("cuCtxPopCurrent_v2", &f.pop);
+	t_gpu_symbol("cuCtxGetCurrent", &f.current);
+	ck_assert_int_eq(retain(&f.context, f.card), CUDA_SUCCESS);
+	ck_assert_int_eq(push(f.context), CUDA_SUCCESS);
+	return f;
+}
+
+static void still_current(const struct foreign *f)
+{
+	CUcontext found = NULL;
+
+	ck_assert_int_eq(f->current(&found), CUDA_SUCCESS);
+	ck_assert_ptr_eq(found, f->context);
+}
+
+/* It was the only one on the thread's stack. */
+static void end_foreign(const struct foreign *f)
+{
+	CUcontext found = NULL;
+
+	ck_assert_int_eq(f->pop(&found), CUDA_SUCCESS);
+	ck_assert_ptr_eq(found, f->context);
+	ck_assert_int_eq(f->current(&found), CUDA_SUCCESS);
+	ck_assert_ptr_null(found);
+	ck_assert_int_eq(f->release(f->card), CUDA_SUCCESS);
+	t_gpu_expect_nothing_left();
+}
+
 /* Who submits keeps the context that it has current, and no other. */
 START_TEST(contexts_of_submitters_stay)
 {
-	CUresult (*retain)(CUcontext *, CUdevice);
-	CUresult (*release)(CUdevice);
-	CUresult (*push)(CUcontext);
-	CUresult (*pop)(CUcontext *);
-	CUresult (*current)(CUcontext *);
-	CUcontext foreign, found = NULL;
-	CUdevice other = t_gpu_real() ? 0 : 1;
+	struct foreign foreign;
 	psg_worker *worker;
 
 	ck_assert_int_eq(setenv("FAKECUDA_DEVICES", "2", 1), 0);
 	worker = open_worker(); /* opens the driver */
-	t_gpu_symbol("cuDevicePrimaryCtxRetain", &retain);
-	t_gpu_symbol("cuDevicePrimaryCtxRelease_v2", &release);
-	t_gpu_symbol("cuCtxPushCurrent_v2", &push);
-	t_gpu_symbol("cuCtxPopCurrent_v2", &pop);
-	t_gpu_symbol("cuCtxGetCurrent", &current);
-	ck_assert_int_eq(retain(&foreign, other), CUDA_SUCCESS);
-	ck_assert_int_eq(push(foreign), CUDA_SUCCESS);
+	foreign = begin_foreign();
 	works(worker);
-	ck_assert_int_eq(current(&found), CUDA_SUCCESS);
-	ck_assert_ptr_eq(found, foreign);
+	still_current(&foreign);
 	psg_worker_close(worker);
 	worker = open_worker();
 	psg_worker_close(worker);
-	ck_assert_int_eq(pop(&found), CUDA_SUCCESS);
-	ck_assert_ptr_eq(found, foreign);
-	ck_assert_int_eq(current(&found), CUDA_SUCCESS);
-	ck_assert_ptr_null(found);
-	ck_assert_int_eq(release(other), CUDA_SUCCESS);
-	t_gpu_expect_nothing_left();
+	end_foreign(&foreign);
+}
+END_TEST
+
+/* And who has a device of its own, without a worker. */
+START_TEST(contexts_of_callers_stay)
+{
+	psg_model *model = sum_model();
+	psg_op op = relu_of(100);
+	struct foreign foreign;
+	psg_model_stats stats;
+	psg_device *device;
+	psg_tensor *x, *y;
+	size_t n = 1;
+
+	ck_assert_int_eq(setenv("FAKECUDA_DEVICES", "2", 1), 0);
+	psg_worker_close(open_worker()); /* opens the driver */
+	foreign = begin_foreign();
+	ck_assert_int_eq(psg_device_open("cuda", &device, NULL), PSG_OK);
+	still_current(&foreign);
+	ck_assert_int_eq(psg_op_run(device, &op, &y, &n, NULL), PSG_OK);
+	still_current(&foreign);
+	psg_tensor_unref(y);
+	ck_assert_int_eq(psg_tensor_create(PSG_F32, &PSG_SHAPE(2, 3), &x, NULL), PSG_OK);
+	ck_assert_int_eq(psg_model_stats_get(model, device, &PSG_SHAPE(2, 3), 1, &stats, NULL),
+			 PSG_OK);
+	still_current(&foreign);
+	ck_assert_int_eq(psg_model_run(model, device, &x, 1, &y, 1, NULL, NULL, NULL), PSG_OK);
+	still_current(&foreign);
+	psg_device_close(device);
+	psg_tensor_unref(op.in[0]);
+	psg_tensor_unref(x);
+	psg_tensor_unref(y);
+	psg_model_unref(model);
+	end_foreign(&foreign);
 }
 END_TEST
 
@@ -652,19 +900,25 @@ int main(void)
 	tcase_set_timeout(any, 60);
 	tcase_add_test(any, errors_of_the_job_stay);
 	tcase_add_test(any, oom_stays_in_its_job);
-	tcase_add_test(any, a_thousand_ooms);
+	tcase_add_loop_test(any, a_thousand_ooms, 0, 2);
 	tcase_add_test(any, queued_jobs_hold_no_memory);
 	tcase_add_test(any, trim_gives_idle_memory_back);
 	tcase_add_test(any, trim_comes_between_jobs);
+	tcase_add_test(any, many_submitters_take_what_one_does);
 	tcase_add_test(any, trims_of_many_threads);
 	tcase_add_test(any, trim_of_a_cpu);
+	tcase_add_test(any, who_leaves_launches_nothing);
+	tcase_add_test(any, inputs_outlive_their_owner);
 	tcase_add_test(any, three_threads);
+	tcase_add_test(any, a_model_of_three_threads);
 	tcase_add_test(any, contexts_of_submitters_stay);
+	tcase_add_test(any, contexts_of_callers_stay);
 	tcase_add_test(any, many_lives);
 	suite_add_tcase(suite, any);
 	tcase_set_timeout(fake, 60);
 	tcase_add_loop_test(fake, failure_is_told, 0, (int)T_COUNT(failures));
 	tcase_add_loop_test(fake, failure_is_made_good, 0, (int)T_COUNT(failures));
+	tcase_add_test(fake, who_leaves_a_running_one);
 	tcase_add_test(fake, lost_card);
 	tcase_add_test(fake, model_run_is_made_good);
 	if (!t_gpu_real())
