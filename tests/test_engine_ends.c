@@ -211,6 +211,29 @@ START_TEST(full)
 }
 END_TEST
 
+/* Nobody has to ask for a limit. */
+START_TEST(full_by_default)
+{
+	psg_ocr *engine = t_engine(&worker, 1, NULL);
+	psg_future *futures[64], *refused = NULL;
+	psg_error error = PSG_ERROR_INIT;
+	t_hold hold;
+
+	t_hold_up(&hold, worker);
+	for (int i = 0; i < 64; i++)
+		futures[i] = t_submit(engine, file, NULL);
+	ck_assert_int_eq(psg_ocr_submit(engine, file.data, file.size, 0, NULL, &refused, &error),
+			 PSG_FULL);
+	ck_assert_ptr_null(refused);
+	ck_assert_msg(strstr(error.message, "64 pages") != NULL, "%s", error.message);
+	psg_ocr_close(engine);
+	for (int i = 0; i < 64; i++)
+		t_ends(futures[i], PSG_CANCELLED, &error);
+	t_let_go(&hold);
+	still_reads();
+}
+END_TEST
+
 /* Who is told that a page is over finds room for the next one. */
 static void submit_next(psg_future *future, void *user)
 {
@@ -436,6 +459,7 @@ static Suite *suite(void)
 	tcase_add_test(pages, deadline);
 	tcase_add_test(pages, deadline_while_waiting);
 	tcase_add_test(pages, full);
+	tcase_add_test(pages, full_by_default);
 	tcase_add_test(pages, room_when_told);
 	tcase_add_test(pages, slot_held_by_a_callback);
 	tcase_add_test(pages, urgent_first);

@@ -219,6 +219,29 @@ START_TEST(the_last_handle_cancels_a_queued_one)
 }
 END_TEST
 
+/* Who gives up waiting and goes leaves nothing in the queue. */
+START_TEST(leaving_after_a_timed_wait)
+{
+	psg_worker *worker = t_open(0);
+	atomic_int ran = 0;
+	t_gate gate;
+
+	t_gate_close(&gate, worker);
+	for (int i = 0; i < 20; i++) {
+		psg_future *future = t_submit(worker, t_add_one, &ran, NULL);
+
+		ck_assert_int_eq(psg_future_wait_for(future, PSG_MILLISECOND / 10), PSG_TIMED_OUT);
+		psg_future_release(future);
+		ck_assert_uint_eq(t_stats(worker).queued, 1); /* the gate */
+	}
+	ck_assert_uint_eq(t_stats(worker).cancelled, 20);
+	t_gate_open(&gate);
+	ck_assert_int_eq(psg_worker_drain(worker, -1), PSG_OK);
+	ck_assert_int_eq(ran, 0);
+	psg_worker_close(worker);
+}
+END_TEST
+
 START_TEST(the_last_handle_leaves_a_running_one)
 {
 	psg_worker *worker = t_open(0);
@@ -467,6 +490,7 @@ int main(void)
 		cancel_of_a_running_one,
 		cancel_of_a_done_one,
 		the_last_handle_cancels_a_queued_one,
+		leaving_after_a_timed_wait,
 		the_last_handle_leaves_a_running_one,
 		a_detached_job_runs,
 		callback_before_the_waiters,

@@ -617,6 +617,28 @@ START_TEST(close_with_queued_running_and_held)
 }
 END_TEST
 
+/* Drained or not, each job of each life ends once. */
+START_TEST(a_thousand_lives)
+{
+	for (int i = 0; i < 1000; i++) {
+		psg_worker *worker = t_open(4);
+		atomic_int ran = 0, done = 0;
+		psg_job_options options = { .done = t_count_done, .user = &done };
+
+		for (int k = 0; k < 3; k++)
+			ck_assert_int_eq(
+				psg_submit_function(worker, t_add_one, &ran, &options, NULL, NULL),
+				PSG_OK);
+		if (i % 2 == 0) {
+			ck_assert_int_eq(psg_worker_drain(worker, -1), PSG_OK);
+			ck_assert_int_eq(ran, 3);
+		}
+		psg_worker_close(worker);
+		ck_assert_int_eq(done, 3);
+	}
+}
+END_TEST
+
 static psg_status abort_inside(psg_device *device, void *arg, psg_error *error)
 {
 	(void)device;
@@ -814,6 +836,7 @@ int main(void)
 		drain_finishes_what_is_queued,
 		abort_ends_what_is_queued,
 		close_with_queued_running_and_held,
+		a_thousand_lives,
 		abort_from_within,
 		a_callback_cannot_keep_a_worker_alive,
 		a_forked_child_is_told,
