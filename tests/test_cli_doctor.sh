@@ -155,6 +155,7 @@ card 0000:3b:00.0
 with 2 "the kernel's nvidia module is not loaded to do modprobe nvidia" FAKECUDA_FAIL=cuInit:1:100
 container
 with 2 "start the container with the NVIDIA runtime" FAKECUDA_FAIL=cuInit:1:100
+also "after a reload of systemd start it anew"
 
 # ---- compiled kernels
 

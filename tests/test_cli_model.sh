@@ -114,4 +114,17 @@ once=$(number macs) memory=$(number peak_bytes)
 expect 0 '"macs"' --json --device reference -s 2x3x64x64 "$detection"
 within macs $((2 * once)) $((2 * once))
 within peak_bytes $((memory + 1)) $((2 * memory))
+# A card's memory is told without running anything there, on the tests' own driver.
+PAGESIFT_LIBCUDA=$PSG_BUILD/tests/fakecuda/.libs/libfakecuda.so
+PAGESIFT_LIBNVML=$PSG_BUILD/tests/fakecuda/.libs/libfakenvml.so
+FAKECUDA_REPORT=$work/counts
+export PAGESIFT_LIBCUDA PAGESIFT_LIBNVML FAKECUDA_REPORT
+expect 0 '"device": "cuda:0"' --json --device cuda -s 1x3x64x64 "$detection"
+within weight_bytes 4600000 99999999
+within peak_bytes 49152 99999999
+cases=$((cases + 1))
+grep -qx 'launches 0' "$work/counts" || {
+	echo "model --device cuda: something was run"
+	wrong=$((wrong + 1))
+}
 finish 0

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What psg_model_stats tells of a GPU's memory without running anything, against what a run takes.
+ * What psg_model_stats tells of a GPU's memory without running anything, against what a run takes;
+ * and that the first run of a size does on the card what each later one does.
  *
  * On the fake driver kernels do nothing here, which leaves memory as it is.
  */
@@ -174,6 +175,34 @@ START_TEST(limit_of_what_was_told)
 }
 END_TEST
 
+static const struct row resized[] = { { NULL, 17, 1, 0, 0, false }, { T_DET, 0, 1, 0, 0, false } };
+
+/* A size that is new costs a plan, but no kernel is tried out for it. */
+START_TEST(new_sizes_are_not_searched_for)
+{
+	static const int64_t sizes[][2] = { { 320, 320 }, { 96, 160 }, { 64, 256 }, { 32, 32 } };
+	psg_model *model = load(&resized[_i]);
+
+	if (model == NULL)
+		return;
+	begin();
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct row row = resized[_i];
+		uint64_t before = gpu_now().launches, first;
+
+		row.height = sizes[i][0];
+		row.width = sizes[i][1];
+		run(model, &row);
+		first = gpu_now().launches - before;
+		ck_assert_uint_gt(first, 0);
+		run(model, &row);
+		ck_assert_uint_eq(gpu_now().launches - before, 2 * first);
+	}
+	psg_model_unref(model);
+	end();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("gpu peak");
@@ -184,6 +213,8 @@ int main(void)
 	tcase_set_timeout(all, 60);
 	tcase_add_loop_test(all, one_run, 0, (int)(sizeof(rows) / sizeof(rows[0])));
 	tcase_add_test(all, limit_of_what_was_told);
+	tcase_add_loop_test(all, new_sizes_are_not_searched_for, 0,
+			    (int)(sizeof(resized) / sizeof(resized[0])));
 	suite_add_tcase(suite, all);
 	runner = srunner_create(suite);
 	srunner_set_fork_status(runner, CK_FORK); /* a process opens one driver */
