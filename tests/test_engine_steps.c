@@ -198,7 +198,8 @@ static bool end_at(int way, int job, bool after)
 	}
 	wait_for(&end);
 	reached = stop.to_come < 0;
-	stop.to_come = -1; /* for pages that others read */
+	/* For pages that others read. */
+	stop.to_come = -1;
 	if (!reached && end.status == PSG_TIMED_OUT) { /* a slow machine */
 		patience_ns *= 2;
 		psg_future_release(stop.page);
