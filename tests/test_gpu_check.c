@@ -71,6 +71,30 @@ START_TEST(a_wrong_kernel_is_named)
 }
 END_TEST
 
+/* A kernel that finds an error in good operands computes wrongly: the others are tried yet. */
+START_TEST(an_error_that_is_none)
+{
+	static const char *const kernels[] = { "integers", "gather" };
+	static const char *const messages[] = {
+		"div of [7,33]: div: division by zero in element 0",
+		"gather of [2,5,33]: gather: index ",
+	};
+	static const int wrong[] = { 2, 1 }; /* div and pow */
+	psg_device *device;
+	psg_gpu_check check;
+
+	ck_assert_int_eq(setenv("FAKECUDA_BAD", kernels[_i], 1), 0);
+	device = open_device();
+	check = run(device);
+	ck_assert_int_eq(check.wrong, wrong[_i]);
+	ck_assert_str_eq(check.wrong_kernels, kernels[_i]);
+	ck_assert_msg(strstr(check.message, messages[_i]) == check.message, "%s", check.message);
+	ck_assert_int_eq(check.launched, PSGI_GPU_KERNELS);
+	psg_device_close(device);
+	t_gpu_expect_nothing_left();
+}
+END_TEST
+
 /* A call of the driver fails: that is an error, or there was another way, but never a wrong result.
  */
 START_TEST(failures_are_errors)
@@ -150,6 +174,7 @@ int main(void)
 	suite_add_tcase(suite, any);
 	tcase_set_timeout(fake, 300);
 	tcase_add_test(fake, a_wrong_kernel_is_named);
+	tcase_add_loop_test(fake, an_error_that_is_none, 0, 2);
 	tcase_add_test(fake, failures_are_errors);
 	if (!t_gpu_real())
 		suite_add_tcase(suite, fake);

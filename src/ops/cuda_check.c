@@ -379,6 +379,24 @@ static void begin(struct check *check)
 	check->out->cases++;
 }
 
+/* A case has no bad operands: a kernel that finds one computes wrongly. */
+static psg_status run_and_compare(struct check *check, const psgi_check_case *c, struct subject *s,
+				  psgi_kernel *kernel, psg_error *error)
+{
+	psg_error found = PSG_ERROR_INIT;
+	psg_status status = kernel->run(kernel, s->from, s->to, NULL, &found);
+
+	if (status == PSG_OK)
+		return compare(check, c, s, error);
+	if (status == PSG_INVALID) {
+		accuse(check, s, found.message);
+		return PSG_OK;
+	}
+	if (error != NULL)
+		*error = found;
+	return status;
+}
+
 static psg_status run_case(struct check *check, const psgi_check_case *c, struct subject *s,
 			   psg_error *error)
 {
@@ -400,9 +418,7 @@ static psg_status run_case(struct check *check, const psgi_check_case *c, struct
 	if (status == PSG_OK && !done)
 		accuse(check, s, "there is no kernel for it");
 	if (status == PSG_OK && done)
-		status = kernel->run(kernel, s->from, s->to, NULL, error);
-	if (status == PSG_OK && done)
-		status = compare(check, c, s, error);
+		status = run_and_compare(check, c, s, kernel, error);
 	psgi_kernel_destroy(kernel);
 	return status;
 }

@@ -61,6 +61,7 @@ void fake_configure(void)
 	config->refuse = getenv("FAKECUDA_REFUSE");
 	config->jit = getenv("FAKECUDA_JIT");
 	config->skip = getenv("FAKECUDA_SKIP");
+	config->report = getenv("FAKECUDA_BAD");
 	config->compile_ms = number("FAKECUDA_COMPILE_MS", 0);
 	config->launch_us = number("FAKECUDA_LAUNCH_US", 0);
 	arithmetic = getenv("FAKECUDA_ARITHMETIC");

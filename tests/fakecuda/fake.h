@@ -27,7 +27,7 @@ typedef struct fake_config {
 	size_t memory;
 	int major, minor;
 	int cuda;
-	const char *refuse, *jit, *skip;
+	const char *refuse, *jit, *skip, *report;
 	long launch_us, compile_ms;
 	bool arithmetic;
 } fake_config;

@@ -23,6 +23,7 @@
  *   FAKECUDA_LAUNCH_US=N       each kernel takes so long
  *   FAKECUDA_ARITHMETIC=off    kernels do nothing
  *   FAKECUDA_SKIP=NAME         this kernel does nothing
+ *   FAKECUDA_BAD=NAME          this kernel, integers or gather, says that element 0 has no result
  *   FAKECUDA_REPORT=FILE       at exit the counts are written there
  * CUDA_VISIBLE_DEVICES hides cards as it does for the real one.
  *

@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include "fake.h"
+#include "kernels/args.h"
 #include "run.h"
 
 #include <stdlib.h>
@@ -77,6 +78,19 @@ static bool is_alive(const fake_work *work)
 	       (!work->from_device || fake_is_device(work->from, work->bytes));
 }
 
+/* A card that computes wrongly: it finds an error where there is none. */
+static void report_wrongly(const fake_work *work)
+{
+	int64_t *bad;
+
+	if (fake_configured.report == NULL || strcmp(fake_configured.report, work->kernel) != 0)
+		return;
+	bad = strcmp(work->kernel, "gather") == 0 ? ((const gather_args *)work->owned)->bad
+						  : ((const integer_args *)work->owned)->bad;
+	if (bad != NULL)
+		*bad = 0;
+}
+
 static void run_kernel(fake_device *device, const fake_work *work)
 {
 	struct timespec time = { fake_configured.launch_us / 1000000,
@@ -94,6 +108,8 @@ static void run_kernel(fake_device *device, const fake_work *work)
 		 fakecuda_find(work->kernel, &bytes))
 		fakecuda_run(work->kernel, work->grid, work->block, work->shared_bytes,
 			     work->owned); /* kernels that only a test's PTX has do nothing */
+	if (code == CUDA_SUCCESS)
+		report_wrongly(work);
 }
 
 static void run_event(CUevent event, uint64_t serial);
