@@ -36,6 +36,21 @@ static void close_worker(psg_worker *worker)
 	t_gpu_expect_nothing_left();
 }
 
+static psg_status read_stats(psg_device *device, void *arg, psg_error *error)
+{
+	(void)error;
+	psgi_gpu_stats_get(device, arg);
+	return PSG_OK;
+}
+
+static psgi_gpu_stats stats_of(psg_worker *worker)
+{
+	psgi_gpu_stats stats;
+
+	ck_assert_int_eq(t_finish(t_submit(worker, read_stats, &stats, NULL)), PSG_OK);
+	return stats;
+}
+
 /* --- an operator whose result is known --- */
 
 /* max(x, 0) of n numbers, of which every second one is negative. */
@@ -190,6 +205,52 @@ START_TEST(errors_of_the_job_stay)
 }
 END_TEST
 
+static psg_future *submit_gather(psg_worker *worker, int64_t index)
+{
+	psg_op op = { .kind = PSG_OP_GATHER, .n_in = 2 };
+	psg_future *future;
+
+	ck_assert_int_eq(psg_tensor_create(PSG_F32, &PSG_SHAPE(5), &op.in[0], NULL), PSG_OK);
+	((float *)psg_tensor_data(op.in[0]))[3] = 7;
+	ck_assert_int_eq(psg_tensor_create(PSG_I64, &PSG_SHAPE(2), &op.in[1], NULL), PSG_OK);
+	((int64_t *)psg_tensor_data(op.in[1]))[1] = index;
+	future = submit_op(worker, &op, true);
+	psg_tensor_unref(op.in[0]);
+	psg_tensor_unref(op.in[1]);
+	return future;
+}
+
+/* Only the card sees that an index is wrong, and it is right about it. */
+START_TEST(errors_of_values_stay)
+{
+	psg_worker *worker;
+	psg_error error = PSG_ERROR_INIT;
+	psg_tensor *const *y;
+	psg_future *future;
+	size_t n;
+
+	ck_assert_int_eq(setenv("PAGESIFT_OPERATORS", "gpu", 1), 0);
+	worker = open_worker();
+	for (int i = 0; i < 3; i++) {
+		future = submit_gather(worker, 5);
+		ck_assert_int_eq(psg_future_wait(future), PSG_INVALID);
+		ck_assert_int_eq(psg_future_error(future, &error), PSG_INVALID);
+		ck_assert_str_eq(error.message, "gather: index 5 is outside -5..4");
+		ck_assert_str_eq(psg_future_fallback(future), "");
+		psg_future_release(future);
+		ck_assert_int_eq(psg_worker_health(worker, NULL), PSG_OK);
+		future = submit_gather(worker, -2);
+		ck_assert_int_eq(psg_future_wait(future), PSG_OK);
+		ck_assert_int_eq(psg_future_tensors(future, &y, &n, NULL), PSG_OK);
+		ck_assert_float_eq(((const float *)psg_tensor_const_data(y[0]))[1], 7);
+		psg_future_release(future);
+	}
+	ck_assert_uint_eq(t_stats(worker).recomputed, 0);
+	ck_assert_uint_eq(stats_of(worker).launches, 6);
+	close_worker(worker);
+}
+END_TEST
+
 /* Once lost, always lost: later jobs are the CPU's, or end at once without a call of the driver. */
 START_TEST(lost_card)
 {
@@ -217,6 +278,24 @@ START_TEST(lost_card)
 	ck_assert_uint_eq(t_stats(worker).recomputed, 5);
 	ck_assert_int_eq(t_gpu_counts().calls, calls);
 	psg_tensor_unref(op.in[0]);
+	close_worker(worker);
+}
+END_TEST
+
+/* A trim waits for the card, and may be the one that finds it lost. */
+START_TEST(lost_at_a_trim)
+{
+	psg_worker *worker = open_worker();
+	psg_error error = PSG_ERROR_INIT;
+
+	works(worker);
+	t_gpu_fail("cuStreamSynchronize:1:719");
+	psg_worker_trim(worker);
+	while (t_stats(worker).memory_held > 0)
+		t_sleep_ns(PSG_MILLISECOND);
+	ck_assert_int_eq(psg_worker_health(worker, &error), PSG_DEVICE_LOST);
+	ck_assert_ptr_nonnull(strstr(error.message, "CUDA_ERROR_LAUNCH_FAILED"));
+	t_gpu_fail("");
 	close_worker(worker);
 }
 END_TEST
@@ -299,21 +378,6 @@ START_TEST(oom_stays_in_its_job)
 	close_worker(worker);
 }
 END_TEST
-
-static psg_status read_stats(psg_device *device, void *arg, psg_error *error)
-{
-	(void)error;
-	psgi_gpu_stats_get(device, arg);
-	return PSG_OK;
-}
-
-static psgi_gpu_stats stats_of(psg_worker *worker)
-{
-	psgi_gpu_stats stats;
-
-	ck_assert_int_eq(t_finish(t_submit(worker, read_stats, &stats, NULL)), PSG_OK);
-	return stats;
-}
 
 /* Bytes of the heap in use; 0 where nobody tells. */
 static size_t heap(void)
@@ -899,6 +963,7 @@ int main(void)
 
 	tcase_set_timeout(any, 60);
 	tcase_add_test(any, errors_of_the_job_stay);
+	tcase_add_test(any, errors_of_values_stay);
 	tcase_add_test(any, oom_stays_in_its_job);
 	tcase_add_loop_test(any, a_thousand_ooms, 0, 2);
 	tcase_add_test(any, queued_jobs_hold_no_memory);
@@ -920,6 +985,7 @@ int main(void)
 	tcase_add_loop_test(fake, failure_is_made_good, 0, (int)T_COUNT(failures));
 	tcase_add_test(fake, who_leaves_a_running_one);
 	tcase_add_test(fake, lost_card);
+	tcase_add_test(fake, lost_at_a_trim);
 	tcase_add_test(fake, model_run_is_made_good);
 	if (!t_gpu_real())
 		suite_add_tcase(suite, fake);

@@ -52,7 +52,8 @@ PSG_API const psg_device_info *psg_worker_device(const psg_worker *worker);
 /*
  * OK, or DEVICE_LOST with the reason: the worker's device is gone for as long as this process
  * lives, and each of its jobs ends so, unless it may use the CPU.  What makes a server not ready.
- * Any thread; no lock, no call of the driver: a loss is known when the first job ends that met it.
+ * Any thread; no lock, no call of the driver: a loss is known when the first job or
+ * trim that met it ends.
  */
 PSG_API psg_status psg_worker_health(const psg_worker *worker, psg_error *error);
 

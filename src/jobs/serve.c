@@ -131,6 +131,18 @@ static void publish_memory(psg_worker *worker)
 	atomic_store_explicit(&worker->memory_high, memory.high, memory_order_relaxed);
 }
 
+/* Before the job that met it has ended, so that who is told of that job knows. */
+static void note_loss(psg_worker *worker)
+{
+	if (worker->device->lost.code == PSG_OK ||
+	    atomic_load_explicit(&worker->is_lost, memory_order_relaxed))
+		return;
+	worker->lost = worker->device->lost;
+	atomic_store_explicit(&worker->is_lost, true, memory_order_release);
+	psgi_log(PSG_LOG_ERROR, "%s: the device is lost to this process: %s", worker->name,
+		 worker->lost.message);
+}
+
 static bool wants_trim(const psg_worker *worker)
 {
 	return atomic_load_explicit(&worker->trim, memory_order_acquire);
@@ -143,6 +155,7 @@ static void trim(psg_worker *worker)
 	psgi_device_trim(worker->device);
 	if (worker->host != NULL)
 		psgi_device_trim(worker->host);
+	note_loss(worker);
 	publish_memory(worker);
 	worker->now_ns = psg_now_ns();
 }
@@ -160,18 +173,6 @@ static void end_job(psg_worker *worker, psgi_job *job, psgi_outcome outcome, psg
 	psgi_count(&worker->ended); /* after: who sees it knows that nothing of the job is left */
 	if (calls_back)
 		worker->now_ns = psg_now_ns();
-}
-
-/* Before the job that met it has ended, so that who is told of that job knows. */
-static void note_loss(psg_worker *worker)
-{
-	if (worker->device->lost.code == PSG_OK ||
-	    atomic_load_explicit(&worker->is_lost, memory_order_relaxed))
-		return;
-	worker->lost = worker->device->lost;
-	atomic_store_explicit(&worker->is_lost, true, memory_order_release);
-	psgi_log(PSG_LOG_ERROR, "%s: the device is lost to this process: %s", worker->name,
-		 worker->lost.message);
 }
 
 static void run(psg_worker *worker, psgi_job *job)
