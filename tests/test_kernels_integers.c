@@ -209,6 +209,23 @@ START_TEST(indices_outside)
 }
 END_TEST
 
+/* Nothing is picked, and so no index is wrong. */
+START_TEST(indices_of_nothing)
+{
+	t_gpu_case c = { .kind = PSG_OP_GATHER,
+			 .n_in = 2,
+			 .in = { T_S(0, 5), T_S(7) },
+			 .params.concat.axis = 1,
+			 .dtype = { PSG_F32, PSG_I64 },
+			 .most = { 0, 99 } };
+
+	t_gpu_check(&c, "no rows");
+	c.in[0] = T_S(5, 0);
+	c.params.concat.axis = 0;
+	t_gpu_check(&c, "no columns");
+}
+END_TEST
+
 START_TEST(choices)
 {
 	static const psg_shape in[][3] = {
@@ -332,6 +349,7 @@ void t_gpu_integers(Suite *suite)
 	tcase_add_test(tcase, casts);
 	tcase_add_test(tcase, gathers);
 	tcase_add_test(tcase, indices_outside);
+	tcase_add_test(tcase, indices_of_nothing);
 	tcase_add_test(tcase, choices);
 	tcase_add_test(tcase, places);
 	tcase_add_test(tcase, reductions);
