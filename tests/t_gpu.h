@@ -43,7 +43,8 @@ void t_gpu_close(void);
 
 /* Runs the case and fails the test where results differ; `what` is for the message. */
 void t_gpu_check(const t_gpu_case *c, const char *what);
-/* Both run and are INVALID; the kernel's message starts with `message`. */
+/* Both run and are INVALID; the kernel's message starts with `message`, and names what has no
+ * result in operand 1 along axis 0.  The same kernel does well between with ones there. */
 void t_gpu_fails(const t_gpu_case *c, const char *message);
 /* There is no kernel for it. */
 void t_gpu_refuses(const t_gpu_case *c, const char *what);
