@@ -242,10 +242,9 @@ static void tell(const char *when, const struct memory *m)
 		     m->heap, m->resident);
 }
 
-/* Measured: the heap grows by some kilobytes, what is resident does not.  A hundred bytes a run
- * would be megabytes. */
+/* Measured: the heap grows by some kilobytes.  A hundred bytes a run would be megabytes.  What is
+ * resident is told only: huge pages may fill in what nobody touched. */
 #define MOST_HEAP ((size_t)64 << 10)
-#define MOST_RESIDENT 1.02
 
 static void compare(const struct memory *before, const struct memory *after)
 {
@@ -259,9 +258,9 @@ static void compare(const struct memory *before, const struct memory *after)
 		return; /* its driver has memory of its own */
 	ck_assert_int_eq(after->driver.allocs, before->driver.allocs);
 	ck_assert_int_eq(after->driver.device_bytes, before->driver.device_bytes);
-#ifndef PSG_SANITIZED /* whose memory is not ours */
-	ck_assert_uint_le(after->heap, before->heap + MOST_HEAP);
-	ck_assert_double_le(after->resident, before->resident * MOST_RESIDENT);
+#ifndef PSG_SANITIZED                  /* whose memory is not ours */
+	if (getenv("CK_FORK") == NULL) /* as under valgrind, whose memory is not ours either */
+		ck_assert_uint_le(after->heap, before->heap + MOST_HEAP);
 #endif
 }
 
@@ -335,7 +334,8 @@ int main(void)
 
 	for (int i = 0; i < MODELS; i++)
 		found = found && t_model_path(kinds[i].file, path, sizeof(path));
-	tcase_set_timeout(all, 180); /* it takes some ten seconds where nothing else runs */
+	/* It takes some ten seconds where nothing else runs; with kernels on a card a minute. */
+	tcase_set_timeout(all, t_gpu_real() ? 600 : 180);
 	tcase_add_test(all, random_networks);
 	if (found)
 		tcase_add_test(all, page_models);
