@@ -99,7 +99,7 @@ typedef struct psg_worker_stats {
 	/*
 	 * Bytes of a GPU's memory after the last job or trim: in use between jobs, such as weights;
 	 * held of the driver, with what waits for its next use; the most that ever was held.  All 0
-	 * of a CPU.
+	 * of a CPU.  Each is read by itself: while jobs run, one may be older than another.
 	 */
 	uint64_t memory_used, memory_held, memory_peak;
 	/* What the worker's thread is in that may take long or never end: "compiling or loading the
