@@ -189,7 +189,13 @@ static const struct form {
 	  { .kind = PSG_OP_TILE,
 	    .n_in = 1,
 	    .in = { T_S(2, 2, 2, 2) },
+	    .dtype = { PSG_I64 },
 	    .params = { .reshape.shape = { 4, { 2, 2, 2, 2 } } } } },
+	{ "many",
+	  { .kind = PSG_OP_TILE,
+	    .n_in = 1,
+	    .in = { T_S(2, 2, 2, 2, 2) },
+	    .params = { .reshape.shape = { 5, { 2, 2, 2, 2, 2 } } } } },
 	{ "no axis",
 	  { .kind = PSG_OP_REDUCE_L1,
 	    .n_in = 1,
@@ -252,6 +258,22 @@ START_TEST(each_form_is_refused)
 }
 END_TEST
 
+/* As many dimensions as a copy's kernel has. */
+START_TEST(copies_of_many_dimensions)
+{
+	t_gpu_case c = { .kind = PSG_OP_TILE,
+			 .n_in = 1,
+			 .in = { T_S(2, 3, 2, 3) },
+			 .params = { .reshape.shape = { 4, { 2, 3, 3, 2 } } } };
+
+	t_gpu_check(&c, "eight");
+	c.dtype[0] = PSG_I64;
+	c.in[0] = T_S(2, 3, 2);
+	c.params.reshape.shape = T_S(2, 3, 3);
+	t_gpu_check(&c, "six and the halves");
+}
+END_TEST
+
 void t_gpu_host(Suite *suite)
 {
 	TCase *tcase = tcase_create("host");
@@ -260,5 +282,6 @@ void t_gpu_host(Suite *suite)
 	tcase_add_checked_fixture(tcase, NULL, t_gpu_close);
 	tcase_add_test(tcase, each_has_a_kernel_or_a_reason);
 	tcase_add_test(tcase, each_form_is_refused);
+	tcase_add_test(tcase, copies_of_many_dimensions);
 	suite_add_tcase(suite, tcase);
 }

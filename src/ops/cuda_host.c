@@ -47,7 +47,8 @@ const psgi_cuda_host psgi_cuda_hosts[] = {
 	{ ONE(LAYER_NORM), "over samples of different widths",
 	  "a group has the widths of one sample" },
 	{ ONE(LAYER_NORM), "gamma or beta that repeat", "the kernel reads them beside the row" },
-	{ ONE(TILE), "many dimensions, each repeated", "a copy's kernel walks along eight" },
+	{ ONE(TILE), "many dimensions, each repeated",
+	  "a copy's kernel walks along eight, of which the halves of a whole number are one" },
 	{ ONE(ATTENTION), "heads of more than 64",
 	  "what a thread keeps of a head would not fit its registers" },
 };

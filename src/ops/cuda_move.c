@@ -42,7 +42,7 @@ static bool copy_walk(psgi_cuda *cuda, psgi_gpu_kernel kernel, psgi_walk *walk, 
 	PSGI_SLOT(l, to.kind, to.index, copy_args, y);
 	if (!psgi_walk_start(walk))
 		return true;
-	if (walk->rank + 2 > GPU_MAX_DIMS)
+	if (walk->rank + 1 + (words > 1) > GPU_MAX_DIMS)
 		return false;
 	a->x_start = walk->at[1] * words;
 	a->y_start = walk->at[0] * words;
