@@ -296,6 +296,9 @@ START_TEST(reductions)
 		t_gpu_check(&c, "the first axis");
 		c.params.reduce.axes[0] = -1;
 		t_gpu_check(&c, "the last axis");
+		c.in[0] = T_S(3, 0);
+		if (c.kind != PSG_OP_REDUCE_MEAN)
+			t_gpu_check(&c, "of none");
 	}
 }
 END_TEST

@@ -55,7 +55,8 @@ static float random_value(struct check *check, const psgi_check_case *c)
 {
 	float unit = (float)random_bits(check) / (float)(1 << 23) - 1; /* -1..1 */
 
-	return (c->positive ? unit / 2 + 0.5F : unit) * (c->scale == 0 ? 1 : c->scale);
+	unit = (c->positive ? unit / 2 + 0.5F : unit) * (c->scale == 0 ? 1 : c->scale);
+	return c->whole ? roundf(unit) : unit;
 }
 
 static int64_t random_integer(struct check *check, const psgi_check_case *c)

@@ -22,6 +22,7 @@ typedef struct psgi_check_case {
 	size_t n_post;
 	float scale;   /* the inputs are in -scale..scale; 0: 1 */
 	bool positive; /* in 0..scale */
+	bool whole;    /* rounded, so that some are equal */
 	bool sums;     /* of products: errors are relative to the largest result */
 } psgi_check_case;
 

@@ -16,6 +16,12 @@
 	{                                                                                          \
 		.kind = PSG_OP_##name, .n_in = 2, .in = { { 3, { 2, 5, 33 } }, { 2, { 5, 1 } } }   \
 	}
+#define COMPARISON(name)                                                                           \
+	{                                                                                          \
+		.kind = PSG_OP_##name, .n_in = 2, .scale = 3, .whole = true,                       \
+		.in = { { 3, { 2, 5, 33 } },                                                       \
+			{ 2, { 5, 1 } } }                                                          \
+	}
 #define INTEGERS(name, n)                                                                          \
 	{                                                                                          \
 		.kind = PSG_OP_##name, .n_in = n, .dtype = { PSG_I64, PSG_I64 },                   \
@@ -209,11 +215,11 @@ const psgi_check_case psgi_check_cases[] = {
 	  .n_in = 2,
 	  .in = { { 4, { 2, 7, 5, 13 } }, { 4, { 2, 7, 1, 1 } } } },
 	PAIR(MEAN),
-	PAIR(EQUAL),
-	PAIR(LESS),
-	PAIR(LESS_EQUAL),
-	PAIR(GREATER),
-	PAIR(GREATER_EQUAL),
+	COMPARISON(EQUAL),
+	COMPARISON(LESS),
+	COMPARISON(LESS_EQUAL),
+	COMPARISON(GREATER),
+	COMPARISON(GREATER_EQUAL),
 	{ .kind = PSG_OP_POW,
 	  .n_in = 2,
 	  .scale = 4,
