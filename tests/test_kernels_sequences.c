@@ -156,6 +156,33 @@ START_TEST(digests)
 }
 END_TEST
 
+START_TEST(batch_norms)
+{
+	static const psg_shape shape[] = { { 4, { 2, 3, 7, 33 } }, { 2, { 7, 5 } },
+					   { 4, { 0, 3, 2, 2 } },  { 4, { 2, 3, 0, 5 } },
+					   { 3, { 2, 1, 65 } },    { 4, { 1, 65, 1, 1 } } };
+
+	for (size_t i = 0; i < 2 * sizeof(shape) / sizeof(shape[0]); i++) {
+		int64_t channels = shape[i / 2].dim[1];
+		t_gpu_case c = { .kind = PSG_OP_BATCH_NORM,
+				 .n_in = 5,
+				 .params = { .norm = { .epsilon = i % 2 != 0 ? 1e-5F : 0 } },
+				 .in = { shape[i / 2], T_S(channels), T_S(channels), T_S(channels),
+					 T_S(channels) } };
+
+		t_gpu_check(&c, "batch_norm");
+		c.specials = true;
+		t_gpu_check(&c, "batch_norm of specials");
+		if (i / 2 != 0)
+			continue;
+		c.valid_axis = 3;
+		c.valid[0] = 33;
+		c.valid[1] = 7;
+		t_gpu_check(&c, "batch_norm of widths");
+	}
+}
+END_TEST
+
 void t_gpu_sequences(Suite *suite)
 {
 	TCase *tcase = tcase_create("sequences");
@@ -168,5 +195,6 @@ void t_gpu_sequences(Suite *suite)
 	tcase_add_test(tcase, attentions);
 	tcase_add_test(tcase, attention_in_steps);
 	tcase_add_test(tcase, digests);
+	tcase_add_test(tcase, batch_norms);
 	suite_add_tcase(suite, tcase);
 }
