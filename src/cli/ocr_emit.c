@@ -57,9 +57,14 @@ bool cli_ocr_output_open(cli_ocr_output *output, const cli_ocr_values *values)
 	}
 	fd = cli_open_output(path, &output->created);
 	output->file = fd >= 0 ? fdopen(fd, "w") : NULL;
-	if (output->file == NULL)
-		cli_error("%s: %s", path, strerror(errno));
-	return output->file != NULL;
+	if (output->file != NULL)
+		return true;
+	cli_error("%s: %s", path, strerror(errno));
+	if (fd >= 0)
+		(void)close(fd);
+	if (output->created)
+		(void)remove(path);
+	return false;
 }
 
 /* Told once.  A reader that left wants no more, and no word about it. */

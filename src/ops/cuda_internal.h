@@ -132,6 +132,12 @@ psg_status psgi_cuda_judge(psgi_cuda *cuda, psgi_cuda_verdict *verdict, psg_erro
 /* The walk of a result of shape `out` with both operands broadcast to it; `function` is not set. */
 void psgi_cuda_pair(gpu_pair *pair, const psg_shape *out, const psg_shape *a, const psg_shape *b);
 
+/* Kernels that only move elements know those of 4 bytes: larger ones are several. */
+static inline int64_t psgi_cuda_words(const psgi_view *view)
+{
+	return (int64_t)(psg_dtype_size(view->dtype) / sizeof(uint32_t));
+}
+
 /* Is a value of from..to among whole numbers?  Also when they are not known. */
 bool psgi_cuda_may_have(const psgi_view *view, int64_t from, int64_t to);
 

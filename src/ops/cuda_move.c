@@ -24,16 +24,10 @@ static end output(const psgi_call *call, size_t index)
 	return (end){ PSGI_SLOT_OUT, index, &call->out[index] };
 }
 
-/* Kernels of moves know 4-byte elements: larger ones are several. */
-static int64_t words_of(const psgi_view *view)
-{
-	return (int64_t)(psg_dtype_size(view->dtype) / sizeof(uint32_t));
-}
-
 /* A copy along a walk (operand 0: to, operand 1: from). */
 static bool copy_walk(psgi_cuda *cuda, psgi_gpu_kernel kernel, psgi_walk *walk, end to, end from)
 {
-	int64_t words = words_of(to.view);
+	int64_t words = psgi_cuda_words(to.view);
 	psgi_cuda_launch *l = psgi_cuda_add(cuda, kernel, 0, PSGI_CUDA_THREADS, sizeof(copy_args));
 	copy_args *a = &l->args.copy;
 	int64_t n = 1;
@@ -168,7 +162,7 @@ static void pad_value(pad_args *a, psg_dtype dtype, float value)
 static bool pad(psgi_cuda *cuda, const psgi_call *call)
 {
 	const psg_shape *x = &call->in[0].shape, *out = &call->out[0].shape;
-	int64_t words = words_of(&call->in[0]), n = psg_shape_elements(out) * words;
+	int64_t words = psgi_cuda_words(&call->in[0]), n = psg_shape_elements(out) * words;
 	psg_pad_params p;
 	psgi_cuda_launch *l = psgi_cuda_each(
 		cuda, call->kind == PSG_OP_PAD_RB ? PSGI_GPU_pad_rb : PSGI_GPU_pad_all, n,
@@ -206,7 +200,7 @@ static bool zero_cols(psgi_cuda *cuda, const psgi_call *call)
 {
 	const psg_shape *x = &call->in[0].shape;
 	int32_t axis = call->in[0].valid_axis;
-	int64_t words = words_of(&call->in[0]), n = psg_shape_elements(x) * words;
+	int64_t words = psgi_cuda_words(&call->in[0]), n = psg_shape_elements(x) * words;
 	psgi_cuda_launch *l;
 
 	if (axis <= 0)
@@ -246,7 +240,7 @@ static int64_t *interp_tables(const psgi_call *call, int64_t words, int64_t *ent
 static psg_status interpolate(psgi_cuda *cuda, const psgi_call *call, bool *done, psg_error *error)
 {
 	const psg_shape *out = &call->out[0].shape;
-	int64_t words = words_of(&call->in[0]), n = psg_shape_elements(out) * words;
+	int64_t words = psgi_cuda_words(&call->in[0]), n = psg_shape_elements(out) * words;
 	int64_t entries, *table;
 	psgi_cuda_launch *l;
 	psg_status status;

@@ -6,11 +6,6 @@
 
 #include <inttypes.h>
 
-static int64_t words_of(const psgi_view *view)
-{
-	return (int64_t)(psg_dtype_size(view->dtype) / sizeof(uint32_t));
-}
-
 /* The reference path's message needs the index, which lies on the device. */
 static psg_status index_outside(const psgi_cuda *cuda, int64_t bad, const psgi_operand *in,
 				psg_error *error)
@@ -29,7 +24,7 @@ static psg_status index_outside(const psgi_cuda *cuda, int64_t bad, const psgi_o
 static psg_status gather(psgi_cuda *cuda, const psgi_call *call, bool *done, psg_error *error)
 {
 	const psg_shape *x = &call->in[0].shape;
-	int64_t words = words_of(&call->in[0]);
+	int64_t words = psgi_cuda_words(&call->in[0]);
 	int64_t n = psg_shape_elements(&call->out[0].shape) * words;
 	int32_t axis = call->params->concat.axis;
 	psgi_cuda_launch *l;
@@ -56,7 +51,7 @@ static psg_status gather(psgi_cuda *cuda, const psgi_call *call, bool *done, psg
 static bool where(psgi_cuda *cuda, const psgi_call *call)
 {
 	const psg_shape *out = &call->out[0].shape;
-	int64_t words = words_of(&call->out[0]), n = psg_shape_elements(out) * words;
+	int64_t words = psgi_cuda_words(&call->out[0]), n = psg_shape_elements(out) * words;
 	psgi_cuda_launch *l = psgi_cuda_each(cuda, PSGI_GPU_where, n, sizeof(where_args));
 	gpu_pair *p = &l->args.where.pair;
 
