@@ -138,14 +138,26 @@ static bool cast(const psgi_call *call, const source *s, psgi_width_map *map)
 	return unary(call, s, map);
 }
 
+/* A division by zero past a width would be told as an error that the sample alone does not have. */
+static bool divides_padding(const psgi_call *call)
+{
+	if (call->in[0].dtype != PSG_I64 || call->in[1].dtype != PSG_I64)
+		return false;
+	for (size_t i = call->kind == PSG_OP_POW ? 0 : 1; i < call->n_in; i++)
+		if (call->in[i].valid_axis > 0)
+			return call->kind == PSG_OP_DIV || call->kind == PSG_OP_POW;
+	return false;
+}
+
 static bool binary(const psgi_call *call, const source *s, psgi_width_map *map)
 {
-	return intact(call, s) && agreed(call, s) && keep(map, s->axis, false);
+	return intact(call, s) && agreed(call, s) && !divides_padding(call) &&
+	       keep(map, s->axis, false);
 }
 
 static bool select(const psgi_call *call, const source *s, psgi_width_map *map)
 {
-	return binary(call, s, map);
+	return intact(call, s) && agreed(call, s) && keep(map, s->axis, false);
 }
 
 static bool channel(const psgi_call *call, const source *s, psgi_width_map *map)
