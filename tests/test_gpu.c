@@ -854,6 +854,25 @@ START_TEST(jit_fails_with_its_log)
 }
 END_TEST
 
+/* Compiling may take seconds, and each job would wait for it. */
+START_TEST(refused_code_is_not_tried_again)
+{
+	psg_device *device;
+	psg_error error = PSG_ERROR_INIT, again = PSG_ERROR_INIT;
+
+	device = opened("cuda");
+	t_gpu_fail("cuModuleLoadDataEx:1+:218");
+	expect(psgi_gpu_load(device, PSGI_GPU_relu, &error), PSG_JIT, &error, "sm_61");
+	t_gpu_fail("");
+	expect(psgi_gpu_load(device, PSGI_GPU_silu, &again), PSG_JIT, &again, error.message);
+	GOOD(psgi_gpu_load(device, PSGI_GPU_sgemm, why)); /* other code */
+	closed(device);
+	device = opened("cuda"); /* a new opening may meet another driver */
+	GOOD(psgi_gpu_load(device, PSGI_GPU_relu, why));
+	closed(device);
+}
+END_TEST
+
 /* Names what there is and what is needed. */
 START_TEST(driver_is_older_than_the_code)
 {
@@ -1323,6 +1342,7 @@ static TCase *for_fake(void)
 	tcase_add_test(tests, copies_without_pinned_memory);
 	tcase_add_loop_test(tests, launch_fails, 0, COUNT(launch_failures));
 	tcase_add_test(tests, jit_fails_with_its_log);
+	tcase_add_test(tests, refused_code_is_not_tried_again);
 	tcase_add_test(tests, driver_is_older_than_the_code);
 	tcase_add_test(tests, falls_back_to_older_ptx);
 	tcase_add_test(tests, forced_ptx_does_not_fall_back);

@@ -224,12 +224,18 @@ static void check_outcome(const struct sweep *sweep, const struct outcome *o, co
 			      "%s: %s", what, o->error.message);
 }
 
-/* What one more page on the same engine is: on the GPU, unless it is lost. */
+/* What one more page on the same engine is: on the GPU, unless it is lost or has refused code,
+ * which it is not given again. */
 static void check_next(const struct sweep *sweep, struct engine *e, const char *what)
 {
 	psg_error why = PSG_ERROR_INIT;
 	struct outcome o;
 
+	if (sweep->code == 218) {
+		o = read_page(e);
+		expect(&o, NULL, o.fallback[0] != '\0' ? "CUDA_ERROR_INVALID_PTX" : "", what);
+		return;
+	}
 	if (psg_worker_health(e->workers[0], &why) == PSG_OK) {
 		reads_well(e, what);
 		return;

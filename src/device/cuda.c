@@ -106,6 +106,8 @@ static void close_device(psg_device *device)
 		psgi_gpu_free_pool(gpu); /* the account only: the rest is the parent's */
 	else if (gpu->context != NULL)
 		free_in_context(gpu);
+	for (int family = 0; family < PSGI_FAMILIES; family++)
+		free(gpu->refused[family]);
 	free(gpu);
 }
 

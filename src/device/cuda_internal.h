@@ -53,6 +53,7 @@ typedef struct psgi_gpu {
 		done; /* work on the compute stream: so much queued, this much known done */
 	psgi_gpu_pool pool;
 	CUmodule modules[PSGI_FAMILIES];
+	psg_error *refused[PSGI_FAMILIES]; /* why the driver takes no code of it; NULL: unknown */
 	psg_gpu_module loaded[PSGI_FAMILIES]; /* what is told of them, in the order of loading */
 	psgi_function functions[PSGI_GPU_KERNELS];
 	uint64_t launches, copies, families;

@@ -118,6 +118,24 @@ static psg_status load_failed(psgi_gpu *gpu, psgi_gpu_family family, const struc
 			 attempt->log);
 }
 
+/* Code that the driver has refused, it refuses again, and may need seconds to say so.  Without
+ * memory for the reason it is asked again. */
+static psg_status keep_refusal(psgi_gpu *gpu, psgi_gpu_family family, const struct attempt *attempt,
+			       psg_error *error)
+{
+	psg_error reason = PSG_ERROR_INIT;
+	psg_status status = load_failed(gpu, family, attempt, &reason);
+
+	if (is_refusal(attempt->result)) {
+		gpu->refused[family] = malloc(sizeof(reason));
+		if (gpu->refused[family] != NULL)
+			*gpu->refused[family] = reason;
+	}
+	if (error != NULL)
+		*error = reason;
+	return status;
+}
+
 static void note_loaded(psgi_gpu *gpu, psgi_gpu_family family, int64_t ns)
 {
 	psg_gpu_module *module = &gpu->loaded[gpu->families++];
@@ -135,6 +153,11 @@ psg_status psgi_gpu_load_family(psgi_gpu *gpu, psgi_gpu_family family, psg_error
 
 	if (gpu->modules[family] != NULL)
 		return PSG_OK;
+	if (gpu->refused[family] != NULL) {
+		if (error != NULL)
+			*error = *gpu->refused[family];
+		return gpu->refused[family]->code;
+	}
 	for (;;) {
 		int lower = psgi_ptx_target(gpu->ptx - 1);
 		psg_status status = load_text(gpu, family, &attempt, error);
@@ -146,7 +169,7 @@ psg_status psgi_gpu_load_family(psgi_gpu *gpu, psgi_gpu_family family, psg_error
 		if (attempt.result == CUDA_ERROR_OUT_OF_MEMORY && psgi_gpu_trim_pool(gpu))
 			continue;
 		if (!is_refusal(attempt.result) || gpu->ptx_forced || lower == 0)
-			return load_failed(gpu, family, &attempt, error);
+			return keep_refusal(gpu, family, &attempt, error);
 		psgi_log(PSG_LOG_WARNING, "%s: the driver refuses '%s' for sm_%d, trying sm_%d: %s",
 			 gpu->device.info.name, psgi_family_name(family), gpu->ptx, lower,
 			 attempt.log);
