@@ -29,7 +29,8 @@ typedef struct psg_ocr_options {
 	float unclip;         /* growth of a box; 0 means 1.5 */
 	size_t max_pages;     /* pages in flight before FULL; 0 means 64 */
 	int64_t max_pixels;   /* of a page; 0 means 178956970 (2^29 / 3: 512 MB as RGB) */
-	int32_t host_threads; /* for decoding and geometry; 0: as many as the workers' cores */
+	int32_t host_threads; /* for decoding and geometry; 0: as many as the workers' cores,
+			       * with a GPU all of this process */
 	/* What a GPU fails to do has failed: its page ends with the GPU's error.  Without this the
 	 * job goes on to another of the workers and then to the CPU, and when no GPU is left, all
 	 * do; the engine opens CPU workers of its own for it. */

@@ -80,12 +80,13 @@ size_t psgi_crew_width(const psgi_crew *crew)
 	return crew->most_own > 0 ? crew->most_own : crew->n_given;
 }
 
-bool psgi_crew_has_gpu(const psgi_crew *crew)
+size_t psgi_crew_gpus(const psgi_crew *crew)
 {
+	size_t n = 0;
+
 	for (size_t i = 0; i < crew->n_given; i++)
-		if (is_gpu(crew->given[i]) && is_well(crew->given[i]))
-			return true;
-	return false;
+		n += is_gpu(crew->given[i]) && is_well(crew->given[i]);
+	return n;
 }
 
 bool psgi_crew_lost(const psgi_crew *crew, psg_error *why)

@@ -41,8 +41,8 @@ static inline size_t psgi_crew_most(const psgi_crew *crew)
 /* Workers that share the jobs as things are. */
 size_t psgi_crew_width(const psgi_crew *crew);
 
-/* Does a GPU take jobs as things are? */
-bool psgi_crew_has_gpu(const psgi_crew *crew);
+/* GPUs that take jobs as things are. */
+size_t psgi_crew_gpus(const psgi_crew *crew);
 
 /* A run of a model on one input. */
 typedef struct psgi_errand {

@@ -20,13 +20,19 @@
  * within a few microseconds, and a core has better to do than to ask all the time. */
 #define RETRY_NS 100000
 
+/* Pages that the host prepares for each GPU; chosen: decoding a page takes a core some times as
+ * long as the card has work with it. */
+#define PAGES_AHEAD_OF_A_GPU 6
+
 /*
  * Pages that are worked on at a time: two at each worker keep it busy while one is with the host,
- * and two more are being decoded.  The others wait as files, which are small.
+ * and some more are being decoded.  The others wait as files, which are small.
  */
-static size_t running_pages(size_t n_workers)
+static size_t running_pages(const psgi_crew *crew)
 {
-	return 2 * n_workers + 2;
+	size_t ahead = PAGES_AHEAD_OF_A_GPU * psgi_crew_gpus(crew);
+
+	return 2 * psgi_crew_width(crew) + (ahead > 2 ? ahead : 2);
 }
 
 /* --- lists; under the lock --- */
@@ -70,7 +76,7 @@ static void admit_waiting(psg_ocr *ocr)
 {
 	psgi_page *page;
 
-	while (ocr->n_running < running_pages(psgi_crew_width(&ocr->crew)) &&
+	while (ocr->n_running < running_pages(&ocr->crew) &&
 	       (page = list_pop(&ocr->waiting)) != NULL) {
 		page->running = true;
 		ocr->n_running++;
@@ -282,12 +288,16 @@ static psg_status check_options(const psg_ocr_options *options, psg_error *error
 	return status;
 }
 
+/* A GPU's worker leaves the cores to the host's part of pages. */
 static int32_t host_threads(const psg_ocr *ocr, int32_t wanted)
 {
 	int64_t cores = wanted;
 
-	for (size_t i = 0; wanted == 0 && i < ocr->crew.n_given; i++)
-		cores += psg_worker_device(ocr->crew.given[i])->threads;
+	if (wanted == 0 && psgi_crew_gpus(&ocr->crew) > 0)
+		cores = psg_cpu_cores();
+	else
+		for (size_t i = 0; wanted == 0 && i < ocr->crew.n_given; i++)
+			cores += psg_worker_device(ocr->crew.given[i])->threads;
 	return cores < 1 ? 1 : cores > MOST_HOST_THREADS ? MOST_HOST_THREADS : (int32_t)cores;
 }
 

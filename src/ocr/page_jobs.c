@@ -182,7 +182,7 @@ static psg_status submit_again(psgi_page *page, psg_error *error)
 
 static size_t samples_of_a_job(const psgi_page *page)
 {
-	const size_t *table = psgi_crew_has_gpu(&page->ocr->crew) ? cuda_samples : cpu_samples;
+	const size_t *table = psgi_crew_gpus(&page->ocr->crew) > 0 ? cuda_samples : cpu_samples;
 	size_t left = page->todo - page->next_todo, most = table[page->stage];
 
 	return left < most ? left : most;
