@@ -74,6 +74,15 @@ case $about in
 *": 1 core"*) lines 2 " with " ;;
 *) lines 4 " with " ;;
 esac
+lines 0 "cuda"
+expect 0 "1 with 1 core " pages -r 1 --device cpu:1 "$work/blank page.pgm"
+lines 2 " with "
+PAGESIFT_LIBCUDA=$PSG_BUILD/tests/fakecuda/.libs/libfakecuda.so
+export PAGESIFT_LIBCUDA
+expect 0 "pages/second" pages -r 1 --device cuda "$work/blank page.pgm"
+lines 2 "cuda:0 "
+unset PAGESIFT_LIBCUDA
+expect 2 "'vulkan' is not a device" pages --device vulkan "$work/blank page.pgm"
 "$program" bench pages --json -r 1 "$work/blank page.pgm" >"$work/out" 2>"$work/err" || :
 if grep -q "without-jansson" "$work/err"; then
 	expect 2 "without-jansson" pages --json -r 1 "$work/blank page.pgm"

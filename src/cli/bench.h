@@ -34,8 +34,11 @@ cli_exit cli_bench_cpu_print(const cli_model_time *times, size_t n, const char *
 
 /* --- pages --- */
 
-/* All pages, several times, on one partition of the cores with so many of them at once. */
+/* All pages, several times, on one partition of the cores or a GPU, with so many of them at once.
+ */
 typedef struct cli_pages_time {
+	bool gpu;
+	char device[96]; /* of the first worker */
 	size_t workers;
 	int32_t cores; /* of each */
 	size_t in_flight, pages;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pagesift-gpu bench pages: whole pages on both partitions of the cores.
+ * pagesift-gpu bench pages: whole pages on both partitions of the cores, and on a GPU.
  *
  * Clients are threads that submit a page, wait for it and take the next one, so that there are
  * always as many pages in flight as clients.  One client shows what a page takes by itself, two
@@ -23,16 +23,21 @@
 
 #define MAX_CLIENTS 64 /* pages that an engine takes unless told otherwise */
 
-/* One worker with all cores and one worker a core, each with one client and with many. */
-#define MAX_PARTITIONS 4
+/* One worker with all cores, one worker a core, and a GPU. */
+#define MAX_PARTITIONS 3
 
 struct values {
-	const char *models;
+	const char *models, *device;
 	int64_t repeat;
 	bool json;
 };
 
 static const cli_option options[] = {
+	{ .name = "device",
+	  .value = "DEVICE",
+	  .help = "only with one worker on this device: cpu, cpu:CORES, cuda or cuda:N",
+	  .field = offsetof(struct values, device),
+	  .parse = cli_parse_text },
 	CLI_OPTION_MODELS(struct values, models),
 	{ .letter = 'r',
 	  .name = "repeat",
@@ -48,9 +53,9 @@ static const cli_option options[] = {
 static const cli_usage usage = {
 	.command = "bench pages",
 	.operands = "FILE...",
-	.about = "Reads pages again and again, with one worker that has all cores and with one\n"
-		 "worker a core, and shows pages a second and how long a page takes (the middle\n"
-		 "and the 99th of 100).",
+	.about = "Reads pages again and again, with one worker that has all cores, with one\n"
+		 "worker a core and, where there is one, on a GPU, and shows pages a second and\n"
+		 "how long a page takes (the middle and the 99th of 100).",
 	.options = options,
 	.n_options = sizeof(options) / sizeof(options[0]),
 	.notes = "What is read before the clock counts makes the plans for all sizes of line.",
@@ -262,15 +267,18 @@ static psg_status warm_up(psg_ocr *ocr, const struct stack *stack, size_t worker
 
 /* One partition, with one client and with many, into times[0] and times[1]. */
 static psg_status measure_both(psg_ocr *ocr, const struct stack *stack, size_t repeat,
-			       size_t workers, int32_t cores, cli_pages_time *times,
-			       psg_error *error)
+			       const cli_workers *workers, cli_pages_time *times, psg_error *error)
 {
 	size_t clients = clients_for(psg_cpu_cores());
-	psg_status status = warm_up(ocr, stack, workers, clients, error);
+	psg_status status = warm_up(ocr, stack, workers->n, clients, error);
 
 	for (size_t i = 0; i < 2 && status == PSG_OK; i++) {
-		times[i].workers = workers;
-		times[i].cores = cores;
+		const psg_device_info *info = psg_worker_device(workers->at[0]);
+
+		times[i].gpu = info->kind == PSG_DEVICE_CUDA;
+		(void)snprintf(times[i].device, sizeof(times[i].device), "%s", info->name);
+		times[i].workers = workers->n;
+		times[i].cores = info->threads;
 		times[i].in_flight = i == 0 ? 1 : clients;
 		status = measure(ocr, stack, repeat, &times[i], error);
 	}
@@ -279,14 +287,14 @@ static psg_status measure_both(psg_ocr *ocr, const struct stack *stack, size_t r
 }
 
 /* As above, on workers of its own. */
-static cli_exit partition(const struct values *values, const struct stack *stack, size_t workers,
-			  int32_t cores, cli_pages_time *times)
+static cli_exit partition(const struct values *values, const struct stack *stack,
+			  const char *device, size_t workers, cli_pages_time *times)
 {
 	psg_error error = PSG_ERROR_INIT;
 	cli_workers open = { .n = 0 };
 	psg_ocr *ocr = NULL;
-	cli_exit result = CLI_FAILED;
-	psg_status status = cli_workers_open("cpu", workers, &open, &error);
+	psg_status status = cli_workers_open(device, workers, &open, &error);
+	cli_exit result = status == PSG_INVALID ? CLI_USAGE : CLI_FAILED;
 
 	if (status == PSG_OK) {
 		status = psg_ocr_open(open.at, open.n,
@@ -295,8 +303,7 @@ static cli_exit partition(const struct values *values, const struct stack *stack
 		result = status == PSG_OK ? CLI_FAILED : CLI_NO_MODELS;
 	}
 	if (status == PSG_OK)
-		status = measure_both(ocr, stack, (size_t)values->repeat, open.n, cores, times,
-				      &error);
+		status = measure_both(ocr, stack, (size_t)values->repeat, &open, times, &error);
 	psg_ocr_close(ocr);
 	cli_workers_close(&open);
 	if (status == PSG_OK)
@@ -305,27 +312,48 @@ static cli_exit partition(const struct values *values, const struct stack *stack
 	return result;
 }
 
+struct partition {
+	const char *device;
+	size_t workers;
+};
+
+static size_t choose_partitions(const char *device, struct partition *out)
+{
+	size_t cores = (size_t)psg_cpu_cores(), n = 0;
+	psg_gpu_info gpu;
+
+	if (device != NULL) {
+		out[n++] = (struct partition){ device, 1 };
+		return n;
+	}
+	out[n++] = (struct partition){ "cpu", 1 };
+	if (cores > 1)
+		out[n++] = (struct partition){ "cpu", cores };
+	if (psg_gpu_probe(0, &gpu, NULL) == PSG_OK)
+		out[n++] = (struct partition){ "cuda", 1 };
+	return n;
+}
+
 static cli_exit run(const struct values *values, char **names, size_t n)
 {
-	cli_pages_time times[MAX_PARTITIONS] = { 0 };
+	struct partition partitions[MAX_PARTITIONS];
+	size_t n_partitions = choose_partitions(values->device, partitions);
+	cli_pages_time times[2 * MAX_PARTITIONS] = { 0 };
 	psg_error error = PSG_ERROR_INIT;
 	struct stack stack;
-	int32_t cores = psg_cpu_cores();
-	size_t n_times = cores > 1 ? MAX_PARTITIONS : 2;
 	cli_exit result = CLI_OK;
 
 	if (read_stack(names, n, &stack, &error) != PSG_OK) {
 		cli_error("%s", error.message);
 		result = CLI_FAILED;
 	}
+	for (size_t i = 0; i < n_partitions && result == CLI_OK; i++)
+		result = partition(values, &stack, partitions[i].device, partitions[i].workers,
+				   &times[2 * i]);
 	if (result == CLI_OK)
-		result = partition(values, &stack, 1, cores, times);
-	if (result == CLI_OK && n_times > 2)
-		result = partition(values, &stack, (size_t)cores, 1, times + 2);
-	if (result == CLI_OK)
-		result = cli_bench_pages_print(times, n_times, stack.pages, stack.n_pages,
+		result = cli_bench_pages_print(times, 2 * n_partitions, stack.pages, stack.n_pages,
 					       values->json);
-	for (size_t i = 0; i < n_times; i++)
+	for (size_t i = 0; i < 2 * n_partitions; i++)
 		free(times[i].medians);
 	free_stack(&stack);
 	return result;

@@ -33,9 +33,13 @@ static cli_exit print_pages(const cli_pages_time *times, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		char workers[64];
 
-		(void)snprintf(workers, sizeof(workers), "%zu with %d core%s%s", times[i].workers,
-			       (int)times[i].cores, times[i].cores == 1 ? "" : "s",
-			       times[i].workers == 1 ? "" : " each");
+		if (times[i].gpu)
+			(void)snprintf(workers, sizeof(workers), "%s", times[i].device);
+		else
+			(void)snprintf(workers, sizeof(workers), "%zu with %d core%s%s",
+				       times[i].workers, (int)times[i].cores,
+				       times[i].cores == 1 ? "" : "s",
+				       times[i].workers == 1 ? "" : " each");
 		(void)printf("%-24s %9zu %6zu %9.2f %13.3f %9.0f %9.0f\n", workers,
 			     times[i].in_flight, times[i].pages, times[i].seconds,
 			     (double)times[i].pages / times[i].seconds, times[i].p50, times[i].p99);
@@ -115,15 +119,15 @@ static cli_exit json_pages(const cli_pages_time *times, size_t n, const cli_benc
 		const struct page_times each = { pages, t->medians };
 
 		failed |= json_array_append_new(
-			partitions,
-			json_pack("{s:I,s:i,s:I,s:I,s:o,s:o,s:o,s:o,s:o}", "workers",
-				  (json_int_t)t->workers, "cores", (int)t->cores, "in_flight",
-				  (json_int_t)t->in_flight, "pages", (json_int_t)t->pages,
-				  "seconds", cli_json_number(t->seconds, 1e6), "pages_per_second",
-				  cli_json_number((double)t->pages / t->seconds, 1e6), "p50_ms",
-				  cli_json_number(t->p50, MICROSECONDS), "p99_ms",
-				  cli_json_number(t->p99, MICROSECONDS), "each",
-				  list(&each, n_pages, page_object)));
+			partitions, json_pack("{s:s,s:I,s:i,s:I,s:I,s:o,s:o,s:o,s:o,s:o}", "device",
+					      t->device, "workers", (json_int_t)t->workers, "cores",
+					      (int)t->cores, "in_flight", (json_int_t)t->in_flight,
+					      "pages", (json_int_t)t->pages, "seconds",
+					      cli_json_number(t->seconds, 1e6), "pages_per_second",
+					      cli_json_number((double)t->pages / t->seconds, 1e6),
+					      "p50_ms", cli_json_number(t->p50, MICROSECONDS),
+					      "p99_ms", cli_json_number(t->p99, MICROSECONDS),
+					      "each", list(&each, n_pages, page_object)));
 	}
 	if (failed != 0) {
 		json_decref(partitions);
