@@ -100,6 +100,48 @@ START_TEST(future_waits_end_in_time)
 }
 END_TEST
 
+/* Each of the set has not ended: the gate twice, and a job behind it. */
+static int64_t any_late(void *user, int64_t asked_ns)
+{
+	int64_t until = psg_now_ns() + asked_ns;
+	size_t which;
+
+	ck_assert_int_eq(psg_future_wait_any(user, 3, until, &which), PSG_TIMED_OUT);
+	return psg_now_ns() - until;
+}
+
+/* The first of the set has ended. */
+static int64_t all_late(void *user, int64_t asked_ns)
+{
+	int64_t until = psg_now_ns() + asked_ns;
+
+	ck_assert_int_eq(psg_future_wait_all((psg_future *const *)user - 1, 4, until),
+			 PSG_TIMED_OUT);
+	return psg_now_ns() - until;
+}
+
+START_TEST(waits_for_several_end_in_time)
+{
+	psg_worker *worker = t_open(0);
+	psg_future *set[4];
+	t_gate gate;
+
+	set[0] = t_submit(worker, t_nothing, NULL, NULL);
+	ck_assert_int_eq(psg_future_wait(set[0]), PSG_OK);
+	t_gate_close(&gate, worker);
+	set[1] = set[2] = gate.future;
+	set[3] = t_submit(worker, t_nothing, NULL, NULL);
+	for (size_t i = 0; i < T_COUNT(asked_ms); i++) {
+		check_late(any_late, &set[1], asked_ms[i] * PSG_MILLISECOND, WAIT_NS);
+		check_late(all_late, &set[1], asked_ms[i] * PSG_MILLISECOND, WAIT_NS);
+	}
+	psg_future_release(set[0]);
+	psg_future_release(set[3]);
+	t_gate_open(&gate);
+	psg_worker_close(worker);
+}
+END_TEST
+
 static int64_t drain_late(void *user, int64_t asked_ns)
 {
 	int64_t until = psg_now_ns() + asked_ns;
@@ -150,13 +192,16 @@ START_TEST(signals_do_not_end_waits)
 	struct sigaction action = { .sa_handler = on_signal };
 	struct storm s = { .target = pthread_self() };
 	psg_worker *worker = t_open(0);
+	psg_future *set[3];
 	pthread_t thread;
 	t_gate gate;
 
 	t_gate_close(&gate, worker);
+	set[0] = set[1] = set[2] = gate.future;
 	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, storm, &s), 0);
 	check_late(future_late, gate.future, 50 * PSG_MILLISECOND, WAIT_NS);
+	check_late(any_late, set, 50 * PSG_MILLISECOND, WAIT_NS);
 	atomic_store(&s.stop, true);
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
 	t_gate_open(&gate);
@@ -316,11 +361,17 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		event_waits_end_in_time,   event_that_was_signalled,
-		future_waits_end_in_time,  draining_ends_in_time,
-		signals_do_not_end_waits,  deadlines_are_noticed_while_it_is_busy,
-		callbacks_of_expired_jobs, deadlines_out_of_order,
-		a_deadline_that_is_past,   a_deadline_that_passes_while_it_runs,
+		event_waits_end_in_time,
+		event_that_was_signalled,
+		future_waits_end_in_time,
+		waits_for_several_end_in_time,
+		draining_ends_in_time,
+		signals_do_not_end_waits,
+		deadlines_are_noticed_while_it_is_busy,
+		callbacks_of_expired_jobs,
+		deadlines_out_of_order,
+		a_deadline_that_is_past,
+		a_deadline_that_passes_while_it_runs,
 	};
 
 	return t_run("time", tests, T_COUNT(tests));

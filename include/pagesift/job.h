@@ -175,6 +175,29 @@ PSG_API psg_status psg_future_wait_for(psg_future *future, int64_t timeout_ns);
 /* As above until an absolute time of psg_now_ns. */
 PSG_API psg_status psg_future_wait_until(psg_future *future, int64_t deadline_ns);
 
+/*
+ * Waits until one of `n` futures has ended: OK, and its index in `*which`, the lowest if it is
+ * several; what became of the job is for psg_future_error to say.  TIMED_OUT: none had ended at
+ * `deadline_ns`, an absolute time of psg_now_ns: 0 polls, INT64_MAX is no limit.  INVALID: none has
+ * ended, and there is none, or one that this thread would have to run.  FORKED: none has ended, and
+ * one will not in this process.  After a failure `*which` is `n`.
+ *
+ * Entries that are NULL are left out, as a caller's who has dealt with them; one future may stand
+ * there several times.  Futures of several workers and pages may be mixed.  Any number of threads
+ * may wait for sets that overlap.  The caller has a handle of each until the call returns.  What
+ * the job wrote is visible to who finds it ended.  Allocates nothing and takes no lock; each call
+ * and each wake-up looks at all `n`, so for thousands a completion queue is better.  Signals do not
+ * end the wait; it is no cancellation point of pthread_cancel.
+ */
+PSG_API psg_status psg_future_wait_any(psg_future *const *futures, size_t n, int64_t deadline_ns,
+				       size_t *which);
+
+/*
+ * As above until all have ended: OK, also when there is none.  TIMED_OUT: one had not; the others
+ * may be asked by psg_future_poll.  INVALID and FORKED, at once, for one that has not ended.
+ */
+PSG_API psg_status psg_future_wait_all(psg_future *const *futures, size_t n, int64_t deadline_ns);
+
 PSG_API psg_future_state psg_future_poll(const psg_future *future);
 PSG_API psg_cancel_result psg_future_cancel(psg_future *future);
 

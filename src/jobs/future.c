@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/fork.h"
 #include "jobs/futex.h"
+#include "jobs/wait.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -141,11 +142,14 @@ void psgi_future_publish(psg_future *future, uint64_t refs)
 	uint64_t word = atomic_load_explicit(&future->word, memory_order_relaxed), next;
 
 	do
-		next = (word & ~PSGI_WAITED) + (PSGI_DONE - PSGI_RUNNING) - refs;
+		next = (word & ~(PSGI_WAITED | PSGI_PLACE_MARKS)) + (PSGI_DONE - PSGI_RUNNING) -
+		       refs;
 	while (!atomic_compare_exchange_weak_explicit(&future->word, &word, next,
 						      memory_order_acq_rel, memory_order_relaxed));
 	if ((word & PSGI_WAITED) != 0)
 		psgi_futex_wake(address);
+	if ((word & PSGI_PLACE_MARKS) != 0)
+		psgi_places_wake(word, future);
 	if ((next & PSGI_REFS) == 0)
 		class->recycle(future);
 }
@@ -184,8 +188,8 @@ void psgi_future_sleep(psg_future *future, uint64_t word)
 		(void)psgi_futex_wait(futex_of(future), (uint32_t)word, &never);
 }
 
-/* True when done.  Signals and stale wake-ups lead back to the top. */
-static bool await(psg_future *future, int64_t deadline_ns)
+/* Signals and stale wake-ups lead back to the top. */
+bool psgi_future_await(psg_future *future, int64_t deadline_ns)
 {
 	const struct timespec deadline = psgi_timespec(deadline_ns < 1 ? 1 : deadline_ns);
 	uint64_t word = atomic_load_explicit(&future->word, memory_order_acquire);
@@ -203,15 +207,25 @@ static bool await(psg_future *future, int64_t deadline_ns)
 	return true;
 }
 
-psg_status psg_future_wait_until(psg_future *future, int64_t deadline_ns)
+psg_status psgi_future_may_wait(const psg_future *future)
 {
-	if (psgi_future_ended(future))
-		return future->status;
 	if (forked(future))
 		return PSG_FORKED;
 	if (future->serial != 0 && future->serial == psgi_this_worker)
 		return PSG_INVALID; /* it would wait for itself */
-	return await(future, deadline_ns) ? future->status : PSG_TIMED_OUT;
+	return PSG_OK;
+}
+
+psg_status psg_future_wait_until(psg_future *future, int64_t deadline_ns)
+{
+	psg_status status;
+
+	if (psgi_future_ended(future))
+		return future->status;
+	status = psgi_future_may_wait(future);
+	if (status != PSG_OK)
+		return status;
+	return psgi_future_await(future, deadline_ns) ? future->status : PSG_TIMED_OUT;
 }
 
 psg_status psg_future_wait_for(psg_future *future, int64_t timeout_ns)

@@ -33,6 +33,10 @@
 #define PSGI_WAITED UINT64_C(4)  /* somebody sleeps, or is about to: publishing must wake */
 #define PSGI_STOP UINT64_C(8)    /* asked to stop */
 #define PSGI_HOOKED UINT64_C(16) /* a promise's cancel hook runs: completing waits for its end */
+/* Bits 8 to 31: the places where somebody sleeps who waits for several futures (wait.h). */
+#define PSGI_PLACE_BEGIN 8
+#define PSGI_PLACE_END 32
+#define PSGI_PLACE_MARKS UINT64_C(0xffffff00)
 /* The high half: 8 bits of holds (queue, completer, keeper, aborts), 24 of handles. */
 #define PSGI_HOLD (UINT64_C(1) << 32)
 #define PSGI_HANDLE (UINT64_C(1) << 40)
@@ -95,6 +99,12 @@ bool psgi_future_ended(const psg_future *future);
 
 /* Futures of worker `serial` in whose callback this thread is. */
 uint64_t psgi_future_callbacks(uint64_t serial);
+
+/* FORKED or INVALID: this future, which has not ended, would not be seen to end by this thread. */
+psg_status psgi_future_may_wait(const psg_future *future);
+
+/* Waits until it is DONE; false when `deadline_ns` passed first. */
+bool psgi_future_await(psg_future *future, int64_t deadline_ns);
 
 /* Sleeps until the word is not `word` any more, or something else woke it. */
 void psgi_future_sleep(psg_future *future, uint64_t word);
