@@ -295,6 +295,71 @@ START_TEST(everything_at_once)
 }
 END_TEST
 
+#define QUEUED 12 /* pages of each kind */
+
+static psg_future *pop(psg_completion_queue *queue)
+{
+	psg_future *future;
+
+	ck_assert_int_eq(psg_completion_queue_wait(queue, T_FOREVER, &future), PSG_OK);
+	return future;
+}
+
+/* Submitted without a future, or with one, to be cancelled; each comes out once. */
+START_TEST(through_a_queue)
+{
+	psg_worker *worker = t_worker(0);
+	psg_ocr *ocr = t_engine(
+		&worker, 1, &(psg_ocr_options){ .models_dir = folder, .unclip = T_TINY_UNCLIP });
+	psg_completion_queue *queue;
+	psg_job_options options = { .priority = 0 };
+	int seen[2] = { 0, 0 };
+	t_file file;
+	char *text;
+
+	file.data = t_tiny_page(1, &file.size);
+	options.user = t_submit(ocr, file, NULL);
+	text = t_text(options.user);
+	psg_future_release(options.user);
+	ck_assert_int_eq(psg_completion_queue_create(&queue, NULL), PSG_OK);
+	options.queue = queue;
+	for (int i = 0; i < QUEUED; i++) {
+		psg_future *future;
+
+		options.user = &seen[0];
+		ck_assert_int_eq(psg_ocr_submit(ocr, file.data, file.size, 0, &options, NULL, NULL),
+				 PSG_OK);
+		options.user = &seen[1];
+		future = t_submit(ocr, file, &options);
+		(void)psg_future_cancel(future);
+		psg_future_release(future);
+	}
+	for (int i = 0; i < 2 * QUEUED; i++) {
+		psg_future *future = pop(queue);
+		int *counter = psg_future_user(future);
+
+		if (counter == &seen[0] || psg_future_error(future, NULL) == PSG_OK) {
+			char *read = t_text(future);
+
+			ck_assert_str_eq(read, text);
+			free(read);
+		}
+		(*counter)++;
+		psg_future_release(future);
+	}
+	ck_assert_int_eq(seen[0], QUEUED);
+	ck_assert_int_eq(seen[1], QUEUED);
+	/* Destroyed under a page that nobody else has a handle of. */
+	ck_assert_int_eq(psg_ocr_submit(ocr, file.data, file.size, 0, &options, NULL, NULL),
+			 PSG_OK);
+	psg_completion_queue_destroy(queue);
+	psg_ocr_close(ocr);
+	psg_worker_close(worker);
+	free(file.data);
+	free(text);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("engine stress");
@@ -304,6 +369,7 @@ int main(void)
 
 	t_tiny_models(folder);
 	tcase_add_test(all, everything_at_once);
+	tcase_add_test(all, through_a_queue);
 	tcase_set_timeout(all, 300);
 	suite_add_tcase(suite, all);
 	runner = srunner_create(suite);

@@ -74,7 +74,8 @@ static psg_status submit(int kind, const psg_job_options *options, psg_future **
 			   : psg_submit_model(worker, model, &tensor, 1, options, out, NULL);
 }
 
-/* Also of jobs that go first, have deadlines (the first of them tells the keeper) and callbacks. */
+/* Also of jobs that go first, have deadlines (the first of them tells the keeper), callbacks and a
+ * completion queue. */
 START_TEST(submitting_is_quiet)
 {
 	psg_future *futures[JOBS];
@@ -83,8 +84,10 @@ START_TEST(submitting_is_quiet)
 	psg_job_options options = { .deadline_ns = psg_now_ns() + 600 * PSG_SECOND,
 				    .done = t_count_done,
 				    .user = &done };
+	psg_completion_queue *queue;
 	t_gate gate;
 
+	ck_assert_int_eq(psg_completion_queue_create(&queue, NULL), PSG_OK);
 	ck_assert_int_eq(t_finish(t_submit(worker, t_nothing, NULL, &options)), PSG_OK);
 	t_gate_close(&gate, worker);
 	t_nomem_arm(-1, false);
@@ -96,6 +99,7 @@ START_TEST(submitting_is_quiet)
 		futures[i] = NULL;
 		options.priority = i % 3 - 1;
 		options.deadline_ns += 1;
+		options.queue = i % 2 == 0 ? queue : NULL;
 		if (submit(_i, &options, out) != PSG_OK)
 			break;
 	}
@@ -111,6 +115,7 @@ START_TEST(submitting_is_quiet)
 			ck_assert_int_eq(t_finish(futures[i]), PSG_OK);
 	ck_assert_int_eq(psg_worker_drain(worker, -1), PSG_OK);
 	ck_assert_int_eq(atomic_load(&done), JOBS + 1);
+	psg_completion_queue_destroy(queue);
 	/* The wrappers do count. */
 	ck_assert_int_gt(atomic_load(&all_system_calls), 0);
 }

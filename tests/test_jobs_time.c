@@ -142,6 +142,26 @@ START_TEST(waits_for_several_end_in_time)
 }
 END_TEST
 
+static int64_t queue_late(void *user, int64_t asked_ns)
+{
+	int64_t until = psg_now_ns() + asked_ns;
+	psg_future *future;
+
+	ck_assert_int_eq(psg_completion_queue_wait(user, asked_ns, &future), PSG_TIMED_OUT);
+	return psg_now_ns() - until;
+}
+
+START_TEST(queue_waits_end_in_time)
+{
+	psg_completion_queue *queue;
+
+	ck_assert_int_eq(psg_completion_queue_create(&queue, NULL), PSG_OK);
+	for (size_t i = 0; i < T_COUNT(asked_ms); i++)
+		check_late(queue_late, queue, asked_ms[i] * PSG_MILLISECOND, WAIT_NS);
+	psg_completion_queue_destroy(queue);
+}
+END_TEST
+
 static int64_t drain_late(void *user, int64_t asked_ns)
 {
 	int64_t until = psg_now_ns() + asked_ns;
@@ -192,18 +212,22 @@ START_TEST(signals_do_not_end_waits)
 	struct sigaction action = { .sa_handler = on_signal };
 	struct storm s = { .target = pthread_self() };
 	psg_worker *worker = t_open(0);
+	psg_completion_queue *queue;
 	psg_future *set[3];
 	pthread_t thread;
 	t_gate gate;
 
 	t_gate_close(&gate, worker);
 	set[0] = set[1] = set[2] = gate.future;
+	ck_assert_int_eq(psg_completion_queue_create(&queue, NULL), PSG_OK);
 	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, storm, &s), 0);
 	check_late(future_late, gate.future, 50 * PSG_MILLISECOND, WAIT_NS);
 	check_late(any_late, set, 50 * PSG_MILLISECOND, WAIT_NS);
+	check_late(queue_late, queue, 50 * PSG_MILLISECOND, WAIT_NS);
 	atomic_store(&s.stop, true);
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	psg_completion_queue_destroy(queue);
 	t_gate_open(&gate);
 	psg_worker_close(worker);
 }
@@ -361,17 +385,12 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		event_waits_end_in_time,
-		event_that_was_signalled,
-		future_waits_end_in_time,
-		waits_for_several_end_in_time,
-		draining_ends_in_time,
-		signals_do_not_end_waits,
-		deadlines_are_noticed_while_it_is_busy,
-		callbacks_of_expired_jobs,
-		deadlines_out_of_order,
-		a_deadline_that_is_past,
-		a_deadline_that_passes_while_it_runs,
+		event_waits_end_in_time,   event_that_was_signalled,
+		future_waits_end_in_time,  waits_for_several_end_in_time,
+		queue_waits_end_in_time,   draining_ends_in_time,
+		signals_do_not_end_waits,  deadlines_are_noticed_while_it_is_busy,
+		callbacks_of_expired_jobs, deadlines_out_of_order,
+		a_deadline_that_is_past,   a_deadline_that_passes_while_it_runs,
 	};
 
 	return t_run("time", tests, T_COUNT(tests));

@@ -11,8 +11,8 @@
  * Contract of a future: it completes exactly once, also when the worker shuts
  * down.  The job owns references to all that it reads and writes, so a waiter
  * may leave at any time.  Dropping the last handle of a job that has not
- * started cancels it.  A job that was cancelled or whose deadline passed
- * before it started never reaches the device.
+ * started cancels it; a completion queue has one.  A job that was cancelled or whose deadline
+ * passed before it started never reaches the device.
  */
 #ifndef PAGESIFT_JOB_H
 #define PAGESIFT_JOB_H
@@ -25,6 +25,7 @@ extern "C" {
 
 typedef struct psg_worker psg_worker;
 typedef struct psg_future psg_future;
+typedef struct psg_completion_queue psg_completion_queue;
 
 typedef struct psg_worker_options {
 	/* Jobs that one thread may have, from submission until they have ended and their futures
@@ -129,6 +130,12 @@ typedef struct psg_job_options {
 	 * thread, which does nothing else meanwhile; psg_future_fallback tells.
 	 */
 	bool cpu_fallback;
+	/*
+	 * Where the future goes when it has completed, after `done`; NULL: nowhere.  The queue has
+	 * a handle of its own from the submission on, so that releasing the caller's does not
+	 * cancel the job; psg_future_cancel does.
+	 */
+	psg_completion_queue *queue;
 } psg_job_options;
 
 /*
@@ -224,8 +231,53 @@ typedef struct psg_future_times {
 } psg_future_times;
 PSG_API void psg_future_times_get(const psg_future *future, psg_future_times *times);
 
+/* psg_job_options.user of its submission. */
+PSG_API void *psg_future_user(const psg_future *future);
+
 PSG_API psg_future *psg_future_ref(psg_future *future);
 PSG_API void psg_future_release(psg_future *future); /* NULL is allowed */
+
+/*
+ * Completion queues, for event loops: jobs that name one (psg_job_options.queue) come out of it in
+ * the order in which they ended, however they did, each once.  Jobs of any kind, of any number of
+ * workers and engines, may share one.  A completion allocates nothing, takes no lock, and makes a
+ * system call only when the queue was empty.  All calls but creating and destroying: any thread,
+ * also several at once.
+ */
+
+/* NOMEM: no memory, or no file descriptor. */
+PSG_API psg_status psg_completion_queue_create(psg_completion_queue **out, psg_error *error);
+
+/*
+ * Releases the futures that were not popped.  Jobs under way go on, and their futures are released
+ * when they end; until then the queue's descriptor stays open.  No other thread may be inside a
+ * call on it, nor submit with it.  Never blocks.  NULL is allowed.  In a forked child it does
+ * nothing: the queue is the parent's.
+ */
+PSG_API void psg_completion_queue_destroy(psg_completion_queue *queue);
+
+/*
+ * A descriptor that is readable while something can be popped, for poll, epoll and the like:
+ * level-triggered, or edge-triggered by who then pops until NULL.  Seldom it is readable once when
+ * another thread has popped it all; the pop that gives NULL ends that.  Borrowed: only to be
+ * polled, never read, written or closed; closed on exec.  -1 in a forked child.
+ */
+PSG_API int psg_completion_queue_fd(const psg_completion_queue *queue);
+
+/*
+ * The next future, which has ended, with the queue's handle, for the caller to release; NULL: there
+ * is none now, or this is a forked child.  What the job and its callback wrote is visible.  Waits
+ * for no job, and only for others who pop just then.
+ */
+PSG_API psg_future *psg_completion_queue_pop(psg_completion_queue *queue);
+
+/*
+ * As above, but waits for at most `timeout_ns`: 0 polls, INT64_MAX is no limit.  TIMED_OUT: nothing
+ * came; FORKED; INVALID on a worker's own thread; then `*out` is NULL.  Signals do not end the
+ * wait; it is no cancellation point of pthread_cancel.
+ */
+PSG_API psg_status psg_completion_queue_wait(psg_completion_queue *queue, int64_t timeout_ns,
+					     psg_future **out);
 
 #ifdef __cplusplus
 }

@@ -114,12 +114,13 @@ PSG_API void psg_ocr_stats_get(const psg_ocr *ocr, psg_ocr_stats *stats);
 
 /*
  * Submits one page of an image file held in memory: PNG, JPEG, TIFF (`page`
- * chooses, from 0), WebP, BMP, PNM or GIF.  The bytes are copied.  The future gives a psg_page.
- * FULL: max_pages are in flight.  SHUTDOWN: the engine is closing.  FORKED.  From the future:
- * FORMAT: not an image, empty, truncated, too large; INVALID: the file has no such page.  A
- * deadline is the whole page's: past it the page ends with TIMED_OUT wherever it is, once a host
- * thread has a moment for it.  Do not wait for the future on a worker's own thread: it may have to
- * do the work.  Any thread; blocks for a copy of the bytes only.
+ * chooses, from 0), WebP, BMP, PNM or GIF.  The bytes are copied.  The future gives a psg_page;
+ * `out` may be NULL where the options have a completion queue.  FULL: max_pages are in flight.
+ * SHUTDOWN: the engine is closing.  FORKED.  From the future: FORMAT: not an image, empty,
+ * truncated, too large; INVALID: the file has no such page.  A deadline is the whole page's: past
+ * it the page ends with TIMED_OUT wherever it is, once a host thread has a moment for it.  Do not
+ * wait for the future on a worker's own thread: it may have to do the work.  Any thread; blocks for
+ * a copy of the bytes only.
  */
 PSG_API psg_status psg_ocr_submit(psg_ocr *ocr, const void *data, size_t size, int32_t page,
 				  const psg_job_options *options, psg_future **out,

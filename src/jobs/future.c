@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/fork.h"
+#include "jobs/completion.h"
 #include "jobs/futex.h"
 #include "jobs/wait.h"
 
@@ -133,12 +134,14 @@ void psgi_future_settle(psg_future *future, psg_status status, int64_t now_ns)
  * Release: the result is visible to whoever loads DONE; acquire for the case
  * that this drops the last reference.  Both in one step, so that a waiter who
  * releases and submits again finds his slot free.  After it a waiter may have
- * freed the future already: only its address is used.
+ * freed the future already: only its address is used, unless there is a queue,
+ * which has a handle.
  */
 void psgi_future_publish(psg_future *future, uint64_t refs)
 {
 	const psgi_future_class *class = future->class;
 	const void *address = futex_of(future);
+	psg_completion_queue *queue = future->queue;
 	uint64_t word = atomic_load_explicit(&future->word, memory_order_relaxed), next;
 
 	do
@@ -150,7 +153,9 @@ void psgi_future_publish(psg_future *future, uint64_t refs)
 		psgi_futex_wake(address);
 	if ((word & PSGI_PLACE_MARKS) != 0)
 		psgi_places_wake(word, future);
-	if ((next & PSGI_REFS) == 0)
+	if (queue != NULL)
+		psgi_completion_put(queue, future);
+	else if ((next & PSGI_REFS) == 0)
 		class->recycle(future);
 }
 
@@ -284,6 +289,11 @@ psg_status psg_future_tensors(psg_future *future, psg_tensor *const **tensors, s
 	if (future->class->tensors == NULL || !future->class->tensors(future, tensors, n))
 		return psgi_fail(error, PSG_INVALID, "a job of this kind has no tensors");
 	return PSG_OK;
+}
+
+void *psg_future_user(const psg_future *future)
+{
+	return future->user;
 }
 
 void psg_future_times_get(const psg_future *future, psg_future_times *times)

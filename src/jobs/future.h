@@ -59,6 +59,10 @@ struct psg_future {
 	const psgi_future_class *class;
 	void (*done)(psg_future *future, void *user);
 	void *user;
+	union {
+		psg_completion_queue *queue; /* until it is DONE; NULL: none */
+		psg_future *next;            /* in that queue */
+	};
 	/* Atomic (relaxed) because others may read them while a new job is written to the slot or
 	 * while it runs; whoever acts on a value first makes sure that the job is still the same.
 	 */

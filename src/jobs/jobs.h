@@ -38,8 +38,8 @@ void psgi_pool_close(psgi_pool *pool);
 /* --- promises: futures completed by their owner rather than by a worker --- */
 
 /*
- * A future with one reference for the caller and one for the owner, who must
- * complete it exactly once with psgi_promise_complete, which drops the owner's.
+ * A future with one reference for the caller, one for the queue of the options if there is one,
+ * and one for the owner, who must complete it exactly once with psgi_promise_complete, which drops the owner's.
  * `cancel` (may be NULL) is called at most once, by the canceller or the releaser of the last
  * handle, while the promise is pending; the owner then completes it when it can.
  */

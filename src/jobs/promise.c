@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/fork.h"
+#include "jobs/completion.h"
 #include "jobs/future.h"
 
 #include <stdlib.h>
@@ -112,9 +113,12 @@ psg_status psgi_promise_create(const psg_job_options *options,
 			       psg_future **out, psg_error *error)
 {
 	psg_status status = psgi_fork_watch(error);
+	psg_completion_queue *queue = options != NULL ? options->queue : NULL;
 	struct promise *promise;
 
 	*out = NULL;
+	if (status == PSG_OK)
+		status = psgi_completion_check(queue, error);
 	if (status != PSG_OK)
 		return status;
 	promise = calloc(1, sizeof(*promise));
@@ -133,7 +137,12 @@ psg_status psgi_promise_create(const psg_job_options *options,
 									   : PSGI_NEVER,
 			      memory_order_relaxed);
 	atomic_store_explicit(&promise->future.queued_ns, psg_now_ns(), memory_order_relaxed);
-	atomic_store_explicit(&promise->future.word, PSGI_QUEUED | PSGI_HOLD | PSGI_HANDLE,
+	promise->future.queue = queue;
+	if (queue != NULL)
+		psgi_completion_expect(queue);
+	atomic_store_explicit(&promise->future.word,
+			      PSGI_QUEUED + PSGI_HOLD + PSGI_HANDLE +
+				      (queue != NULL ? PSGI_HANDLE : 0),
 			      memory_order_relaxed);
 	*out = &promise->future;
 	return PSG_OK;

@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "base/fork.h"
+#include "jobs/completion.h"
 #include "jobs/thread.h"
 #include "jobs/worker.h"
 
@@ -24,9 +25,12 @@ static const psg_job_options no_options;
 static psg_status take_slot(psg_worker *worker, const psg_job_options *options, psgi_job **out,
 			    psg_error *error)
 {
+	psg_status status = psgi_completion_check(options->queue, error);
 	psgi_lane *lane;
 	psgi_job *job;
 
+	if (status != PSG_OK)
+		return status;
 	if (worker->lanes.generation != psgi_fork_generation())
 		return psgi_fail(error, PSG_FORKED,
 				 "the worker lives in the parent process: open one here");
@@ -37,8 +41,7 @@ static psg_status take_slot(psg_worker *worker, const psg_job_options *options, 
 				 (int)options->priority);
 	lane = psgi_thread_lane(worker->lanes.serial);
 	if (lane == NULL) {
-		psg_status status = psgi_thread_attach(&worker->lanes, &lane, error);
-
+		status = psgi_thread_attach(&worker->lanes, &lane, error);
 		if (status != PSG_OK)
 			return status;
 	}
@@ -49,6 +52,7 @@ static psg_status take_slot(psg_worker *worker, const psg_job_options *options, 
 	job->cpu_fallback = options->cpu_fallback;
 	job->future.done = options->done;
 	job->future.user = options->user;
+	job->future.queue = options->queue;
 	/* No deadline is one that never comes. */
 	atomic_store_explicit(&job->future.deadline_ns,
 			      options->deadline_ns != 0 ? options->deadline_ns : PSGI_NEVER,
@@ -69,7 +73,9 @@ static void commit(psg_worker *worker, psgi_job *job, psg_future **out)
 	psgi_lane *lane = job->lane;
 	int64_t deadline = atomic_load_explicit(&future->deadline_ns, memory_order_relaxed);
 	uint8_t rank = job->rank;
-	bool seen = out != NULL || future->done != NULL;
+	bool queued = future->queue != NULL;
+	bool seen = out != NULL || queued || future->done != NULL;
+	uint64_t handles = (out != NULL ? PSGI_HANDLE : 0) + (queued ? PSGI_HANDLE : 0);
 
 	atomic_store_explicit(&future->queued_ns, seen ? psg_now_ns() : 0, memory_order_relaxed);
 	atomic_store_explicit(&future->started_ns, 0, memory_order_relaxed);
@@ -77,11 +83,12 @@ static void commit(psg_worker *worker, psgi_job *job, psg_future **out)
 	/* Before the worker can call back. */
 	if (out != NULL)
 		*out = future;
+	if (queued)
+		psgi_completion_expect(future->queue);
 	psgi_count(&lane->accepted);
 	/* Release, for the keeper and an abort, who find the job in its slot; the worker gets it
 	 * through the ring. */
-	atomic_store_explicit(&future->word,
-			      PSGI_QUEUED | PSGI_HOLD | (out != NULL ? PSGI_HANDLE : 0),
+	atomic_store_explicit(&future->word, PSGI_QUEUED + PSGI_HOLD + handles,
 			      memory_order_release);
 	psgi_lane_put(lane, job);
 	/* From here on the job may be over, and its slot somebody else's. */

@@ -236,12 +236,15 @@ static void give_up_place(psg_ocr *ocr)
 psg_status psg_ocr_submit(psg_ocr *ocr, const void *data, size_t size, int32_t page,
 			  const psg_job_options *options, psg_future **out, psg_error *error)
 {
+	bool queued = options != NULL && options->queue != NULL;
 	psgi_page *made;
 	psg_status status;
 
-	if (out == NULL)
-		return psgi_fail(error, PSG_INVALID, "a page needs a future to be told by");
-	*out = NULL;
+	if (out == NULL && !queued)
+		return psgi_fail(error, PSG_INVALID,
+				 "a page needs a future or a queue to be told by");
+	if (out != NULL)
+		*out = NULL;
 	if (data == NULL && size > 0)
 		return psgi_fail(error, PSG_INVALID, "a page of %zu bytes at NULL", size);
 	if (options != NULL && (options->priority < -1 || options->priority > 1))
@@ -259,7 +262,10 @@ psg_status psg_ocr_submit(psg_ocr *ocr, const void *data, size_t size, int32_t p
 		return status;
 	}
 	/* Before the page can end. */
-	*out = made->future;
+	if (out != NULL)
+		*out = made->future;
+	else
+		psg_future_release(made->future); /* the queue has its own handle */
 	start_page(ocr, made);
 	return PSG_OK;
 }
