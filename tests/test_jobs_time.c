@@ -162,6 +162,30 @@ START_TEST(queue_waits_end_in_time)
 }
 END_TEST
 
+/* The gate has the only slot. */
+static int64_t room_late(void *user, int64_t asked_ns)
+{
+	psg_job_options options = { .room_timeout_ns = asked_ns };
+	int64_t until = psg_now_ns() + asked_ns;
+
+	ck_assert_int_eq(psg_submit_function(user, t_nothing, NULL, &options, NULL, NULL),
+			 PSG_FULL);
+	return psg_now_ns() - until;
+}
+
+START_TEST(waits_for_room_end_in_time)
+{
+	psg_worker *worker = t_open(1);
+	t_gate gate;
+
+	t_gate_close(&gate, worker);
+	for (size_t i = 0; i < T_COUNT(asked_ms); i++)
+		check_late(room_late, worker, asked_ms[i] * PSG_MILLISECOND, WAIT_NS);
+	t_gate_open(&gate);
+	psg_worker_close(worker);
+}
+END_TEST
+
 static int64_t drain_late(void *user, int64_t asked_ns)
 {
 	int64_t until = psg_now_ns() + asked_ns;
@@ -211,7 +235,7 @@ START_TEST(signals_do_not_end_waits)
 {
 	struct sigaction action = { .sa_handler = on_signal };
 	struct storm s = { .target = pthread_self() };
-	psg_worker *worker = t_open(0);
+	psg_worker *worker = t_open(1);
 	psg_completion_queue *queue;
 	psg_future *set[3];
 	pthread_t thread;
@@ -225,6 +249,7 @@ START_TEST(signals_do_not_end_waits)
 	check_late(future_late, gate.future, 50 * PSG_MILLISECOND, WAIT_NS);
 	check_late(any_late, set, 50 * PSG_MILLISECOND, WAIT_NS);
 	check_late(queue_late, queue, 50 * PSG_MILLISECOND, WAIT_NS);
+	check_late(room_late, worker, 50 * PSG_MILLISECOND, WAIT_NS);
 	atomic_store(&s.stop, true);
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
 	psg_completion_queue_destroy(queue);
@@ -385,12 +410,19 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		event_waits_end_in_time,   event_that_was_signalled,
-		future_waits_end_in_time,  waits_for_several_end_in_time,
-		queue_waits_end_in_time,   draining_ends_in_time,
-		signals_do_not_end_waits,  deadlines_are_noticed_while_it_is_busy,
-		callbacks_of_expired_jobs, deadlines_out_of_order,
-		a_deadline_that_is_past,   a_deadline_that_passes_while_it_runs,
+		event_waits_end_in_time,
+		event_that_was_signalled,
+		future_waits_end_in_time,
+		waits_for_several_end_in_time,
+		queue_waits_end_in_time,
+		waits_for_room_end_in_time,
+		draining_ends_in_time,
+		signals_do_not_end_waits,
+		deadlines_are_noticed_while_it_is_busy,
+		callbacks_of_expired_jobs,
+		deadlines_out_of_order,
+		a_deadline_that_is_past,
+		a_deadline_that_passes_while_it_runs,
 	};
 
 	return t_run("time", tests, T_COUNT(tests));

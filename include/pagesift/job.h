@@ -110,6 +110,14 @@ typedef struct psg_worker_stats {
 
 PSG_API void psg_worker_stats_get(const psg_worker *worker, psg_worker_stats *stats);
 
+/*
+ * For who was refused with FULL: an estimate of how long the worker needs for the jobs that it has
+ * now, their number times what the last ones took (the newest counts an eighth).  It knows
+ * neither what comes meanwhile nor how the jobs differ.  0: it has none, or has run none yet.  Any
+ * thread; no lock; looks at each lane.
+ */
+PSG_API int64_t psg_worker_retry_after_ns(const psg_worker *worker);
+
 typedef struct psg_job_options {
 	/* Absolute, psg_now_ns clock; 0: none.  A job not started by then ends with TIMED_OUT, also
 	 * while the worker is busy; a model run that has started stops at its next step. */
@@ -136,14 +144,24 @@ typedef struct psg_job_options {
 	 * cancel the job; psg_future_cancel does.
 	 */
 	psg_completion_queue *queue;
+	/*
+	 * How long a submission may wait for a free slot of this thread's lane, never beyond the
+	 * deadline; 0: FULL at once; INT64_MAX: no limit.  A slot comes free when the last handle
+	 * of an ended job goes, on any other thread, or a job without one ends: futures that this
+	 * very thread keeps are waited for in vain.  On a worker's own thread and in callbacks
+	 * nothing is waited for.  psg_ocr_submit, whose FULL counts pages, does not wait.
+	 */
+	int64_t room_timeout_ns;
 } psg_job_options;
 
 /*
  * Submit an operator, a model run, or a function.  `options` may be NULL; so
  * may `out` (a detached job: no future).  What the job reads (tensors, model) is referenced until
- * it ends. FULL: this thread's lane has no free slot.  SHUTDOWN.  INVALID: the descriptor's shapes
- * (checked here, on the caller's thread).  FORKED: the worker lives in the parent process. Any
- * thread, also the worker's own; never blocks.  An operator runs as psg_op_run says.
+ * it ends. FULL: this thread's lane has no free slot, nor had one within room_timeout_ns; the
+ * message says when to try again.  SHUTDOWN: the worker takes no more jobs; a call that waits for a
+ * slot ends so at once.  INVALID: the descriptor's shapes (checked here, on the caller's thread).
+ * FORKED: the worker lives in the parent process. Any thread, also the worker's own; never blocks
+ * but for room_timeout_ns, which signals do not end.  An operator runs as psg_op_run says.
  */
 PSG_API psg_status psg_submit(psg_worker *worker, const psg_op *op, const psg_job_options *options,
 			      psg_future **out, psg_error *error);
@@ -241,8 +259,9 @@ PSG_API void psg_future_release(psg_future *future); /* NULL is allowed */
  * Completion queues, for event loops: jobs that name one (psg_job_options.queue) come out of it in
  * the order in which they ended, however they did, each once.  Jobs of any kind, of any number of
  * workers and engines, may share one.  A completion allocates nothing, takes no lock, and makes a
- * system call only when the queue was empty.  All calls but creating and destroying: any thread,
- * also several at once.
+ * system call only when the queue was empty.  Who waits for the future itself may know a moment
+ * before it is in the queue; when psg_worker_drain or psg_worker_close returns, all are.  All calls
+ * but creating and destroying: any thread, also several at once.
  */
 
 /* NOMEM: no memory, or no file descriptor. */

@@ -39,6 +39,11 @@ uint64_t psgi_future_callbacks(uint64_t serial)
 	return n;
 }
 
+bool psgi_future_busy(void)
+{
+	return psgi_this_worker != 0 || frames != NULL;
+}
+
 static bool forked(const psg_future *future)
 {
 	return future->generation != psgi_fork_generation();

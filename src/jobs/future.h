@@ -110,6 +110,9 @@ psg_status psgi_future_may_wait(const psg_future *future);
 /* Waits until it is DONE; false when `deadline_ns` passed first. */
 bool psgi_future_await(psg_future *future, int64_t deadline_ns);
 
+/* Is this thread a worker's own, or in a callback?  Then it must not wait for others. */
+bool psgi_future_busy(void);
+
 /* Sleeps until the word is not `word` any more, or something else woke it. */
 void psgi_future_sleep(psg_future *future, uint64_t word);
 

@@ -39,9 +39,9 @@ void psgi_pool_close(psgi_pool *pool);
 
 /*
  * A future with one reference for the caller, one for the queue of the options if there is one,
- * and one for the owner, who must complete it exactly once with psgi_promise_complete, which drops the owner's.
- * `cancel` (may be NULL) is called at most once, by the canceller or the releaser of the last
- * handle, while the promise is pending; the owner then completes it when it can.
+ * and one for the owner, who must complete it exactly once with psgi_promise_complete, which drops
+ * the owner's. `cancel` (may be NULL) is called at most once, by the canceller or the releaser of
+ * the last handle, while the promise is pending; the owner then completes it when it can.
  */
 psg_status psgi_promise_create(const psg_job_options *options,
 			       void (*cancel)(psg_future *future, void *owner), void *owner,

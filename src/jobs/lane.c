@@ -4,12 +4,31 @@
 
 #include "jobs/lane.h"
 
+#include "jobs/futex.h"
 #include "jobs/thread.h"
 
 #include <stdlib.h>
 
 /* In `returned`: the lane is sealed, slots that come home now only give up their part of it. */
 static psgi_job sealed;
+
+/*
+ * In `returned`: there is nothing, and the producer sleeps until that changes.
+ * At an odd address, so that the half of it that a futex compares is no slot's.
+ */
+static alignas(psgi_job) char odd[2];
+#define PARKED ((psgi_job *)(void *)(odd + 1))
+
+/* The half of `returned` that a futex can compare: the low one. */
+static const void *futex_of(const psgi_lane *lane)
+{
+	const char *word = (const char *)&lane->returned;
+
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	word += sizeof(lane->returned) - sizeof(uint32_t);
+#endif
+	return word;
+}
 
 static uint32_t ring_size(uint32_t capacity)
 {
@@ -97,11 +116,12 @@ void psgi_lane_untake(psgi_lane *lane, psgi_job *job)
 /*
  * The owner keeps it for itself.  Others push it on a stack that only the
  * owner takes, whole: no pop of single entries, so no ABA.  It is written
- * out rather than CK's because sealing must be decided by the same swap, and
- * because ThreadSanitizer can follow C11 atomics.
+ * out rather than CK's because sealing and waking must be decided by the same
+ * swap, and because ThreadSanitizer can follow C11 atomics.
  */
 void psgi_lane_return(psgi_lane *lane, psgi_job *job)
 {
+	const void *futex = futex_of(lane);
 	psgi_job *head;
 
 	if (atomic_load_explicit(&lane->owner, memory_order_relaxed) == psgi_thread_name()) {
@@ -115,10 +135,45 @@ void psgi_lane_return(psgi_lane *lane, psgi_job *job)
 			drop(lane, 1);
 			return;
 		}
-		job->next = head;
+		job->next = head != PARKED ? head : NULL;
 		/* Release: our use of the slot is over before the owner fills it again. */
 	} while (!atomic_compare_exchange_weak_explicit(
 		&lane->returned, &head, job, memory_order_release, memory_order_acquire));
+	/* The lane may be gone already: only its address is used. */
+	if (head == PARKED)
+		psgi_futex_wake(futex);
+}
+
+/*
+ * PARKED stands, then `refusing` is looked at; who refuses stores that, then
+ * looks for PARKED, with a full fence on both sides: one of the two sees the
+ * other.  It is taken back in the end, so that only who waits meets it.
+ */
+bool psgi_lane_wait(psgi_lane *lane, const atomic_bool *refusing, int64_t deadline_ns)
+{
+	const struct timespec deadline = psgi_timespec(deadline_ns < 1 ? 1 : deadline_ns);
+	psgi_job *head = NULL;
+	bool in_time = true;
+
+	if (!atomic_compare_exchange_strong_explicit(&lane->returned, &head, PARKED,
+						     memory_order_relaxed, memory_order_relaxed))
+		return true;
+	psgi_full_fence();
+	if (!atomic_load_explicit(refusing, memory_order_relaxed))
+		in_time = psgi_futex_wait(futex_of(lane), (uint32_t)(uintptr_t)PARKED, &deadline);
+	head = PARKED;
+	(void)atomic_compare_exchange_strong_explicit(&lane->returned, &head, NULL,
+						      memory_order_relaxed, memory_order_relaxed);
+	return in_time;
+}
+
+void psgi_lane_wake(psgi_lane *lane)
+{
+	psgi_job *head = PARKED;
+
+	if (atomic_compare_exchange_strong_explicit(&lane->returned, &head, NULL,
+						    memory_order_relaxed, memory_order_relaxed))
+		psgi_futex_wake(futex_of(lane));
 }
 
 static uint32_t length(const psgi_job *job)

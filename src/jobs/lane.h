@@ -77,6 +77,12 @@ psgi_lane *psgi_lane_create(uint64_t serial, uint32_t generation, uint32_t capac
 /* A slot to fill; NULL: all are in use. */
 psgi_job *psgi_lane_take(psgi_lane *lane);
 
+/*
+ * Sleeps until a slot comes home or psgi_lane_wake; false when `deadline_ns` passed first.
+ * Returns at once when `refusing` is set, and may for no reason: take again.
+ */
+bool psgi_lane_wait(psgi_lane *lane, const atomic_bool *refusing, int64_t deadline_ns);
+
 /* Gives back a slot that was taken and not submitted. */
 void psgi_lane_untake(psgi_lane *lane, psgi_job *job);
 
@@ -114,6 +120,12 @@ static inline bool psgi_lane_empty(const psgi_lane *lane)
 void psgi_lane_close(psgi_lane *lane);
 
 /* --- anybody --- */
+
+/*
+ * Wakes the producer if it waits for a slot.  What it is to notice was stored before, and a full
+ * fence lies between.  The lane is the worker's, which is not closed yet.
+ */
+void psgi_lane_wake(psgi_lane *lane);
 
 /* Returns a slot whose last reference is gone. */
 void psgi_lane_return(psgi_lane *lane, psgi_job *job);

@@ -175,17 +175,25 @@ static void end_job(psg_worker *worker, psgi_job *job, psgi_outcome outcome, psg
 		worker->now_ns = psg_now_ns();
 }
 
+/* An eighth is the newest: chosen, to follow a change of load within a few jobs. */
+static void note_duration(psg_worker *worker, int64_t ns)
+{
+	int64_t mean = atomic_load_explicit(&worker->mean_ns, memory_order_relaxed);
+
+	atomic_store_explicit(&worker->mean_ns, mean == 0 ? ns : mean + (ns - mean) / 8,
+			      memory_order_relaxed);
+}
+
 static void run(psg_worker *worker, psgi_job *job)
 {
 	psg_future *future = &job->future;
 	int64_t queued = atomic_load_explicit(&future->queued_ns, memory_order_relaxed);
+	/* A job may have come after the clock was read last. */
+	int64_t started = worker->now_ns > queued ? worker->now_ns : queued;
 	psgi_outcome outcome;
 	psg_status status;
 
-	/* A job may have come after the clock was read last. */
-	atomic_store_explicit(&future->started_ns,
-			      worker->now_ns > queued ? worker->now_ns : queued,
-			      memory_order_relaxed);
+	atomic_store_explicit(&future->started_ns, started, memory_order_relaxed);
 	worker->error.code = PSG_OK;
 	worker->error.message[0] = '\0';
 	status = psgi_job_run(job, worker, &outcome, &worker->error);
@@ -195,6 +203,7 @@ static void run(psg_worker *worker, psgi_job *job)
 	if (status == PSG_OK && worker->error.message[0] != '\0' && future->message == NULL)
 		future->message = "the GPU failed";
 	worker->now_ns = psg_now_ns();
+	note_duration(worker, worker->now_ns - started);
 	end_job(worker, job, outcome, status);
 }
 

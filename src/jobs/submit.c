@@ -8,46 +8,104 @@
 #include "jobs/thread.h"
 #include "jobs/worker.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
-static psg_status refuse_full(psgi_lane *lane, psg_error *error)
+static psg_status refuse_full(const psg_worker *worker, psgi_lane *lane, int64_t waited_ns,
+			      psg_error *error)
 {
+	char waited[48] = "", later[64] = "later";
+	int64_t after_ns;
+
 	psgi_count(&lane->refused);
-	return psgi_fail(
-		error, PSG_FULL,
-		"all %u jobs that one thread may have are in use: release futures, or try later",
-		(unsigned)lane->capacity);
+	if (error == NULL)
+		return PSG_FULL;
+	after_ns = psg_worker_retry_after_ns(worker);
+	if (waited_ns > 0)
+		(void)snprintf(waited, sizeof(waited), ", also after %.4g ms",
+			       (double)waited_ns / (double)PSG_MILLISECOND);
+	if (after_ns > 0)
+		(void)snprintf(later, sizeof(later), "in about %.3g s",
+			       (double)after_ns / (double)PSG_SECOND);
+	return psgi_fail(error, PSG_FULL,
+			 "all %u jobs that one thread may have are in use%s: release futures, or "
+			 "try again %s",
+			 (unsigned)lane->capacity, waited, later);
+}
+
+static psg_status refuse_ending(psg_error *error)
+{
+	return psgi_fail(error, PSG_SHUTDOWN, "the worker takes no more jobs");
+}
+
+/* Until when; 0: not at all. */
+static int64_t room_deadline(const psg_job_options *options, int64_t now_ns)
+{
+	int64_t deadline = PSGI_NEVER;
+
+	if (options->room_timeout_ns <= 0 || psgi_future_busy())
+		return 0;
+	if (options->room_timeout_ns < PSGI_NEVER - now_ns)
+		deadline = now_ns + options->room_timeout_ns;
+	return options->deadline_ns != 0 && options->deadline_ns < deadline ? options->deadline_ns
+									    : deadline;
+}
+
+/* All slots are in use: waits as long as it may. */
+static psg_status wait_for_slot(psg_worker *worker, psgi_lane *lane, const psg_job_options *options,
+				psgi_job **out, psg_error *error)
+{
+	int64_t begin = psg_now_ns(), deadline = room_deadline(options, begin);
+	bool in_time = deadline > begin;
+
+	if (!in_time)
+		return refuse_full(worker, lane, 0, error);
+	while (in_time) {
+		in_time = psgi_lane_wait(lane, &worker->refusing, deadline);
+		if (atomic_load_explicit(&worker->refusing, memory_order_relaxed))
+			return refuse_ending(error);
+		*out = psgi_lane_take(lane);
+		if (*out != NULL)
+			return PSG_OK;
+	}
+	return refuse_full(worker, lane, psg_now_ns() - begin, error);
 }
 
 static const psg_job_options no_options;
+
+static psg_status check(const psg_worker *worker, const psg_job_options *options, psg_error *error)
+{
+	if (worker->lanes.generation != psgi_fork_generation())
+		return psgi_fail(error, PSG_FORKED,
+				 "the worker lives in the parent process: open one here");
+	if (atomic_load_explicit(&worker->refusing, memory_order_relaxed))
+		return refuse_ending(error);
+	if (options->priority < -1 || options->priority > 1)
+		return psgi_fail(error, PSG_INVALID, "priority %d: -1, 0 and 1 are there",
+				 (int)options->priority);
+	return psgi_completion_check(options->queue, error);
+}
 
 /* A slot of this thread's lane, with all options in it. */
 static psg_status take_slot(psg_worker *worker, const psg_job_options *options, psgi_job **out,
 			    psg_error *error)
 {
-	psg_status status = psgi_completion_check(options->queue, error);
-	psgi_lane *lane;
-	psgi_job *job;
+	psg_status status = check(worker, options, error);
+	psgi_lane *lane = NULL;
+	psgi_job *job = NULL;
 
+	if (status == PSG_OK) {
+		lane = psgi_thread_lane(worker->lanes.serial);
+		if (lane == NULL)
+			status = psgi_thread_attach(&worker->lanes, &lane, error);
+	}
+	if (status == PSG_OK) {
+		job = psgi_lane_take(lane);
+		if (job == NULL)
+			status = wait_for_slot(worker, lane, options, &job, error);
+	}
 	if (status != PSG_OK)
 		return status;
-	if (worker->lanes.generation != psgi_fork_generation())
-		return psgi_fail(error, PSG_FORKED,
-				 "the worker lives in the parent process: open one here");
-	if (atomic_load_explicit(&worker->refusing, memory_order_relaxed))
-		return psgi_fail(error, PSG_SHUTDOWN, "the worker takes no more jobs");
-	if (options->priority < -1 || options->priority > 1)
-		return psgi_fail(error, PSG_INVALID, "priority %d: -1, 0 and 1 are there",
-				 (int)options->priority);
-	lane = psgi_thread_lane(worker->lanes.serial);
-	if (lane == NULL) {
-		status = psgi_thread_attach(&worker->lanes, &lane, error);
-		if (status != PSG_OK)
-			return status;
-	}
-	job = psgi_lane_take(lane);
-	if (job == NULL)
-		return refuse_full(lane, error);
 	job->rank = (uint8_t)(PSGI_NORMAL - options->priority);
 	job->cpu_fallback = options->cpu_fallback;
 	job->future.done = options->done;

@@ -196,6 +196,20 @@ void psg_worker_trim(psg_worker *worker)
  * last wait looks again in steps. */
 #define LAST_STEP_NS PSG_MILLISECOND
 
+static void wake_producer(void *user, psgi_lane *lane)
+{
+	(void)user;
+	psgi_lane_wake(lane);
+}
+
+/* No new jobs; who waits for a slot is told.  Fence: see psgi_lane_wait. */
+static void refuse_jobs(psg_worker *worker)
+{
+	atomic_store_explicit(&worker->refusing, true, memory_order_release);
+	psgi_full_fence();
+	psgi_lanes_visit(&worker->lanes, wake_producer, NULL);
+}
+
 psg_status psg_worker_drain(psg_worker *worker, int64_t timeout_ns)
 {
 	int64_t deadline = deadline_after(timeout_ns);
@@ -204,7 +218,7 @@ psg_status psg_worker_drain(psg_worker *worker, int64_t timeout_ns)
 		return PSG_FORKED;
 	if (psgi_this_worker == worker->lanes.serial)
 		return PSG_INVALID; /* it would wait for itself */
-	atomic_store_explicit(&worker->refusing, true, memory_order_release);
+	refuse_jobs(worker);
 	psgi_event_signal(&worker->work);
 	for (;;) {
 		uint32_t value = psgi_event_value(&worker->news);
@@ -238,7 +252,7 @@ void psg_worker_abort(psg_worker *worker)
 {
 	if (forked(worker))
 		return;
-	atomic_store_explicit(&worker->refusing, true, memory_order_release);
+	refuse_jobs(worker);
 	atomic_store_explicit(&worker->dropping, true, memory_order_release);
 	psgi_event_signal(&worker->work);
 	psgi_event_signal(&worker->news);
@@ -310,6 +324,14 @@ uint64_t psgi_worker_load(const psg_worker *worker)
 
 	add_load(worker, &sum);
 	return sum.stats.queued;
+}
+
+int64_t psg_worker_retry_after_ns(const psg_worker *worker)
+{
+	int64_t mean = atomic_load_explicit(&worker->mean_ns, memory_order_relaxed);
+	uint64_t load = psgi_worker_load(worker);
+
+	return mean > 0 && load > (uint64_t)(PSGI_NEVER / mean) ? PSGI_NEVER : mean * (int64_t)load;
 }
 
 bool psgi_worker_refuses(const psg_worker *worker)

@@ -35,6 +35,7 @@ struct psg_worker {
 	uint32_t until_look; /* jobs until then */
 	_Atomic uint64_t ended;
 	_Atomic uint64_t outcome[PSGI_OUTCOMES];
+	_Atomic int64_t mean_ns; /* of a job's run, lately; 0: none has run */
 	_Atomic uint64_t recomputed, ops_on_gpu, ops_on_cpu;
 	_Atomic uint64_t memory_used, memory_held, memory_high; /* of a GPU, after the last job */
 	psg_error error;                                        /* scratch of the job that runs */
