@@ -36,6 +36,13 @@ typedef struct psg_worker_options {
 	/* How long opening may take; 0 means 120 s, below 0 without end.  A GPU's driver has been
 	 * seen never to return. */
 	int64_t open_timeout_ns;
+	/*
+	 * In each priority class, jobs that have a deadline run in its order, before those that
+	 * have none; else threads take turns, and a thread's jobs run as they came.  A thread of
+	 * many jobs and near deadlines then holds up the others.  Jobs shorter than 20 us are
+	 * ordered 64 at a time.
+	 */
+	bool earliest_deadline_first;
 } psg_worker_options;
 
 /*

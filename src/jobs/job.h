@@ -24,7 +24,7 @@ typedef enum psgi_outcome {
 /* Tensors that fit into the slot; a model with more takes memory for them. */
 #define PSGI_SLOT_TENSORS 16
 
-/* The first 128 bytes are all that a function job touches. */
+/* A function job touches only what is before the union and its two words in it. */
 typedef struct psgi_job {
 	psg_future future; /* first: a future of the slot class is its job */
 	struct psgi_lane *lane;
@@ -47,6 +47,7 @@ typedef struct psgi_job {
 	psg_tensor **out; /* `few_out`, or allocated; set by the run */
 	size_t n_out;
 	psg_tensor *few_out[PSGI_SLOT_TENSORS];
+	struct psgi_job *child; /* in a heap (heap.h) */
 } psgi_job;
 
 /* Drops what the job reads: once, by whoever completes it. */

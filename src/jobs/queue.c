@@ -4,6 +4,8 @@
 
 #include "jobs/queue.h"
 
+#include "base/base.h"
+
 static void join_circle(psgi_queue *queue, psgi_lane *lane, int rank)
 {
 	psgi_lane *last = queue->last_turn[rank];
@@ -29,6 +31,11 @@ void psgi_queue_push(psgi_queue *queue, psgi_job *job)
 	psgi_lane *lane = job->lane;
 	int rank = job->rank;
 
+	if (queue->by_deadline &&
+	    atomic_load_explicit(&job->future.deadline_ns, memory_order_relaxed) != PSGI_NEVER) {
+		psgi_heap_push(&queue->earliest[rank], job);
+		return;
+	}
 	job->next = NULL;
 	if (lane->waiting[rank].first == NULL) {
 		lane->waiting[rank].first = job;
@@ -47,6 +54,8 @@ psgi_job *psgi_queue_pop(psgi_queue *queue)
 
 	if (rank == PSGI_RANKS)
 		return NULL;
+	if (queue->earliest[rank] != NULL)
+		return psgi_heap_pop(&queue->earliest[rank]);
 	lane = queue->last_turn[rank]->waiting[rank].next_turn;
 	job = lane->waiting[rank].first;
 	lane->waiting[rank].first = job->next;

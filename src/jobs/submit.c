@@ -132,7 +132,8 @@ static void commit(psg_worker *worker, psgi_job *job, psg_future **out)
 	int64_t deadline = atomic_load_explicit(&future->deadline_ns, memory_order_relaxed);
 	uint8_t rank = job->rank;
 	bool queued = future->queue != NULL;
-	bool seen = out != NULL || queued || future->done != NULL;
+	/* Who has a deadline is ordered by this, too. */
+	bool seen = out != NULL || queued || future->done != NULL || deadline != PSGI_NEVER;
 	uint64_t handles = (out != NULL ? PSGI_HANDLE : 0) + (queued ? PSGI_HANDLE : 0);
 
 	atomic_store_explicit(&future->queued_ns, seen ? psg_now_ns() : 0, memory_order_relaxed);

@@ -122,6 +122,7 @@ static psg_status create(const char *device, const psg_worker_options *options, 
 		free(worker);
 		return status;
 	}
+	worker->queue.by_deadline = options->earliest_deadline_first;
 	if (options->name != NULL)
 		(void)snprintf(worker->name, sizeof(worker->name), "%.15s", options->name);
 	else
