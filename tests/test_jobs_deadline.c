@@ -190,6 +190,75 @@ START_TEST(closed_over_some)
 }
 END_TEST
 
+/* --- refusing --- */
+
+#define PAUSE_NS (2 * PSG_MILLISECOND)
+
+static psg_status pause_a_little(psg_device *device, void *arg, psg_error *error)
+{
+	(void)device;
+	(void)arg;
+	(void)error;
+	t_sleep_ns(PAUSE_NS);
+	return PSG_OK;
+}
+
+static psg_status submit_until(psg_worker *worker, int64_t from_now_ns, bool refuse_late,
+			       psg_error *error)
+{
+	psg_job_options options = { .deadline_ns = psg_now_ns() + from_now_ns,
+				    .refuse_late = refuse_late };
+	psg_future *future = NULL;
+	psg_status status = psg_submit_function(worker, t_nothing, NULL, &options, &future, error);
+
+	ck_assert((status == PSG_OK) == (future != NULL));
+	psg_future_release(future);
+	return status;
+}
+
+/* Nine jobs of at least 2 ms are before it. */
+START_TEST(late_ones_are_refused)
+{
+	psg_worker *worker = open_worker(false);
+	psg_error error = PSG_ERROR_INIT;
+	t_gate gate;
+
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(t_finish(t_submit(worker, pause_a_little, NULL, NULL)), PSG_OK);
+	t_gate_close(&gate, worker);
+	for (int i = 0; i < 8; i++)
+		ck_assert_int_eq(psg_submit_function(worker, t_nothing, NULL, NULL, NULL, NULL),
+				 PSG_OK);
+	ck_assert_int_eq(submit_until(worker, 9 * PAUSE_NS, true, &error), PSG_TIMED_OUT);
+	ck_assert_ptr_nonnull(strstr(error.message, "would miss its deadline by about "));
+	ck_assert_ptr_nonnull(strstr(error.message, " 9 jobs are before it"));
+	ck_assert_int_eq(submit_until(worker, 9 * PAUSE_NS, false, &error), PSG_OK);
+	ck_assert_int_eq(submit_until(worker, FAR, true, &error), PSG_OK);
+	ck_assert_uint_eq(t_stats(worker).refused_late, 1);
+	ck_assert_uint_eq(t_stats(worker).refused_full, 0);
+	t_gate_open(&gate);
+	psg_worker_close(worker);
+}
+END_TEST
+
+/* Nothing is known: whatever can be in time is taken. */
+START_TEST(no_measure_yet)
+{
+	psg_worker *worker = open_worker(false);
+	psg_job_options none = { .refuse_late = true };
+	psg_error error = PSG_ERROR_INIT;
+	t_gate gate;
+
+	t_gate_close(&gate, worker);
+	ck_assert_int_eq(submit_until(worker, PSG_SECOND, true, &error), PSG_OK);
+	ck_assert_int_eq(submit_until(worker, -PSG_MILLISECOND, true, &error), PSG_TIMED_OUT);
+	ck_assert_int_eq(psg_submit_function(worker, t_nothing, NULL, &none, NULL, NULL), PSG_OK);
+	ck_assert_uint_eq(t_stats(worker).refused_late, 1);
+	t_gate_open(&gate);
+	psg_worker_close(worker);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {
@@ -199,6 +268,8 @@ int main(void)
 		many_in_any_order,
 		some_are_cancelled,
 		closed_over_some,
+		late_ones_are_refused,
+		no_measure_yet,
 	};
 
 	return t_run("deadlines", tests, T_COUNT(tests));

@@ -99,7 +99,8 @@ PSG_API void psg_worker_trim(psg_worker *worker);
 
 /* Counters since the start; a snapshot without locks. */
 typedef struct psg_worker_stats {
-	uint64_t submitted, completed, failed, cancelled, expired, refused_full;
+	uint64_t submitted, completed, failed, cancelled, expired;
+	uint64_t refused_full, refused_late; /* were not submitted */
 	uint64_t recomputed; /* of those that completed: on the CPU, because the GPU had failed */
 	uint64_t queued;     /* accepted and not yet ended */
 	uint64_t lanes;      /* threads that own a lane now */
@@ -159,6 +160,14 @@ typedef struct psg_job_options {
 	 * nothing is waited for.  psg_ocr_submit, whose FULL counts pages, does not wait.
 	 */
 	int64_t room_timeout_ns;
+	/*
+	 * Submitting ends with TIMED_OUT when the job would probably end after its deadline: when
+	 * what the worker has now and one job more take longer, by the measure of
+	 * psg_worker_retry_after_ns.  That counts also those that it would go before, by its
+	 * priority or deadline.  Without a measure only a deadline that has passed is late.  Not
+	 * for psg_ocr_submit.
+	 */
+	bool refuse_late;
 } psg_job_options;
 
 /*
@@ -166,9 +175,10 @@ typedef struct psg_job_options {
  * may `out` (a detached job: no future).  What the job reads (tensors, model) is referenced until
  * it ends. FULL: this thread's lane has no free slot, nor had one within room_timeout_ns; the
  * message says when to try again.  SHUTDOWN: the worker takes no more jobs; a call that waits for a
- * slot ends so at once.  INVALID: the descriptor's shapes (checked here, on the caller's thread).
- * FORKED: the worker lives in the parent process. Any thread, also the worker's own; never blocks
- * but for room_timeout_ns, which signals do not end.  An operator runs as psg_op_run says.
+ * slot ends so at once.  TIMED_OUT: see refuse_late.  INVALID: the descriptor's shapes (checked
+ * here, on the caller's thread). FORKED: the worker lives in the parent process. Any thread, also
+ * the worker's own; never blocks but for room_timeout_ns, which signals do not end.  An operator
+ * runs as psg_op_run says.
  */
 PSG_API psg_status psg_submit(psg_worker *worker, const psg_op *op, const psg_job_options *options,
 			      psg_future **out, psg_error *error);

@@ -41,7 +41,7 @@ typedef struct psgi_lane {
 	alignas(PSGI_CACHE_LINE) psgi_job *free;
 	_Atomic uint32_t fresh;    /* slots used so far; the rest was never touched */
 	_Atomic uint64_t accepted; /* written by the producer, read by all */
-	_Atomic uint64_t refused;
+	_Atomic uint64_t refused_full, refused_late;
 	const void *_Atomic owner;     /* names the thread, for the short way of returning slots */
 	struct psgi_lane *thread_next; /* of the owner's lanes */
 

@@ -5,6 +5,7 @@
 #include "base/base.h"
 #include "base/fork.h"
 #include "jobs/completion.h"
+#include "jobs/jobs.h"
 #include "jobs/thread.h"
 #include "jobs/worker.h"
 
@@ -17,7 +18,7 @@ static psg_status refuse_full(const psg_worker *worker, psgi_lane *lane, int64_t
 	char waited[48] = "", later[64] = "later";
 	int64_t after_ns;
 
-	psgi_count(&lane->refused);
+	psgi_count(&lane->refused_full);
 	if (error == NULL)
 		return PSG_FULL;
 	after_ns = psg_worker_retry_after_ns(worker);
@@ -36,6 +37,28 @@ static psg_status refuse_full(const psg_worker *worker, psgi_lane *lane, int64_t
 static psg_status refuse_ending(psg_error *error)
 {
 	return psgi_fail(error, PSG_SHUTDOWN, "the worker takes no more jobs");
+}
+
+/* As if it were the last to run; floating point, which does not overflow. */
+static psg_status check_late(const psg_worker *worker, psgi_lane *lane,
+			     const psg_job_options *options, psg_error *error)
+{
+	uint64_t before;
+	double mean, late;
+
+	if (!options->refuse_late || options->deadline_ns == 0)
+		return PSG_OK;
+	before = psgi_worker_load(worker);
+	mean = (double)atomic_load_explicit(&worker->mean_ns, memory_order_relaxed);
+	late = ((double)before + 1) * mean - ((double)options->deadline_ns - (double)psg_now_ns());
+	if (late <= 0)
+		return PSG_OK;
+	psgi_count(&lane->refused_late);
+	return psgi_fail(error, PSG_TIMED_OUT,
+			 "would miss its deadline by about %.3g ms: %llu jobs are before it, and "
+			 "one takes %.3g ms",
+			 late / (double)PSG_MILLISECOND, (unsigned long long)before,
+			 mean / (double)PSG_MILLISECOND);
 }
 
 /* Until when; 0: not at all. */
@@ -99,6 +122,8 @@ static psg_status take_slot(psg_worker *worker, const psg_job_options *options, 
 		if (lane == NULL)
 			status = psgi_thread_attach(&worker->lanes, &lane, error);
 	}
+	if (status == PSG_OK)
+		status = check_late(worker, lane, options, error);
 	if (status == PSG_OK) {
 		job = psgi_lane_take(lane);
 		if (job == NULL)

@@ -358,7 +358,8 @@ static void add_lane(void *user, psgi_lane *lane)
 	psg_worker_stats *stats = user;
 
 	add_outcomes(stats, lane->outcome);
-	stats->refused_full += atomic_load_explicit(&lane->refused, memory_order_relaxed);
+	stats->refused_full += atomic_load_explicit(&lane->refused_full, memory_order_relaxed);
+	stats->refused_late += atomic_load_explicit(&lane->refused_late, memory_order_relaxed);
 	stats->lanes +=
 		atomic_load_explicit(&lane->flags, memory_order_relaxed) == PSGI_LANE_ATTACHED;
 }
