@@ -43,6 +43,18 @@ static inline psg_status t_nothing(psg_device *device, void *arg, psg_error *err
 	return PSG_OK;
 }
 
+/* A job whose duration can be told from none. */
+#define T_PAUSE_NS (2 * PSG_MILLISECOND)
+
+static inline psg_status t_pause(psg_device *device, void *arg, psg_error *error)
+{
+	(void)device;
+	(void)arg;
+	(void)error;
+	t_sleep_ns(T_PAUSE_NS);
+	return PSG_OK;
+}
+
 static inline psg_status t_add_one(psg_device *device, void *arg, psg_error *error)
 {
 	(void)device;

@@ -192,17 +192,6 @@ END_TEST
 
 /* --- refusing --- */
 
-#define PAUSE_NS (2 * PSG_MILLISECOND)
-
-static psg_status pause_a_little(psg_device *device, void *arg, psg_error *error)
-{
-	(void)device;
-	(void)arg;
-	(void)error;
-	t_sleep_ns(PAUSE_NS);
-	return PSG_OK;
-}
-
 static psg_status submit_until(psg_worker *worker, int64_t from_now_ns, bool refuse_late,
 			       psg_error *error)
 {
@@ -224,15 +213,15 @@ START_TEST(late_ones_are_refused)
 	t_gate gate;
 
 	for (int i = 0; i < 4; i++)
-		ck_assert_int_eq(t_finish(t_submit(worker, pause_a_little, NULL, NULL)), PSG_OK);
+		ck_assert_int_eq(t_finish(t_submit(worker, t_pause, NULL, NULL)), PSG_OK);
 	t_gate_close(&gate, worker);
 	for (int i = 0; i < 8; i++)
 		ck_assert_int_eq(psg_submit_function(worker, t_nothing, NULL, NULL, NULL, NULL),
 				 PSG_OK);
-	ck_assert_int_eq(submit_until(worker, 9 * PAUSE_NS, true, &error), PSG_TIMED_OUT);
+	ck_assert_int_eq(submit_until(worker, 9 * T_PAUSE_NS, true, &error), PSG_TIMED_OUT);
 	ck_assert_ptr_nonnull(strstr(error.message, "would miss its deadline by about "));
 	ck_assert_ptr_nonnull(strstr(error.message, " 9 jobs are before it"));
-	ck_assert_int_eq(submit_until(worker, 9 * PAUSE_NS, false, &error), PSG_OK);
+	ck_assert_int_eq(submit_until(worker, 9 * T_PAUSE_NS, false, &error), PSG_OK);
 	ck_assert_int_eq(submit_until(worker, FAR, true, &error), PSG_OK);
 	ck_assert_uint_eq(t_stats(worker).refused_late, 1);
 	ck_assert_uint_eq(t_stats(worker).refused_full, 0);

@@ -284,17 +284,6 @@ END_TEST
 
 /* --- when to come back --- */
 
-#define PAUSE_NS (2 * PSG_MILLISECOND)
-
-static psg_status pause_a_little(psg_device *device, void *arg, psg_error *error)
-{
-	(void)device;
-	(void)arg;
-	(void)error;
-	t_sleep_ns(PAUSE_NS);
-	return PSG_OK;
-}
-
 START_TEST(when_to_come_back)
 {
 	enum { QUEUED = 7 };
@@ -304,14 +293,14 @@ START_TEST(when_to_come_back)
 
 	ck_assert_int_eq(psg_worker_retry_after_ns(worker), 0);
 	for (int i = 0; i < 4; i++)
-		ck_assert_int_eq(t_finish(t_submit(worker, pause_a_little, NULL, NULL)), PSG_OK);
+		ck_assert_int_eq(t_finish(t_submit(worker, t_pause, NULL, NULL)), PSG_OK);
 	t_gate_close(&gate, worker);
 	for (int i = 0; i < QUEUED; i++)
 		ck_assert_int_eq(submit(worker, NULL, NULL), PSG_OK);
 	ck_assert_int_eq(submit(worker, NULL, &error), PSG_FULL);
 	ck_assert_ptr_nonnull(strstr(error.message, "in about "));
 	/* No pause was shorter. */
-	ck_assert_int_ge(psg_worker_retry_after_ns(worker), (QUEUED + 1) * (PAUSE_NS - 8));
+	ck_assert_int_ge(psg_worker_retry_after_ns(worker), (QUEUED + 1) * (T_PAUSE_NS - 8));
 	t_gate_open(&gate);
 	ck_assert_int_eq(psg_worker_drain(worker, -1), PSG_OK);
 	ck_assert_int_eq(psg_worker_retry_after_ns(worker), 0);
