@@ -28,7 +28,7 @@ static bool marked_then_stop(const psgi_lanes *lanes, const char *caller)
 {
 	bool marked = psgi_lanes_marked(lanes);
 
-	if (!marked && strcmp(caller, "idle") == 0 && atomic_exchange(&stop.armed, false)) {
+	if (!marked && strcmp(caller, "settle") == 0 && atomic_exchange(&stop.armed, false)) {
 		(void)sem_post(&stop.reached);
 		wait_on(&stop.go_on);
 	}

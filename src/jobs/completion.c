@@ -227,7 +227,7 @@ psg_status psg_completion_queue_wait(psg_completion_queue *queue, int64_t timeou
 	*out = NULL;
 	if (forked(queue))
 		return PSG_FORKED;
-	if (psgi_this_worker != 0)
+	if (psgi_this_executor != 0)
 		return PSG_INVALID; /* it would wait for itself */
 	deadline = timeout_ns < PSGI_NEVER - now ? now + timeout_ns : PSGI_NEVER;
 	for (;;) {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Thread_local uint64_t psgi_this_worker;
+_Thread_local uint32_t psgi_this_executor;
 
 /* Callbacks that this thread is in, innermost first. */
 struct frame {
@@ -41,7 +41,7 @@ uint64_t psgi_future_callbacks(uint64_t serial)
 
 bool psgi_future_busy(void)
 {
-	return psgi_this_worker != 0 || frames != NULL;
+	return psgi_this_executor != 0 || frames != NULL;
 }
 
 static bool forked(const psg_future *future)
@@ -221,7 +221,7 @@ psg_status psgi_future_may_wait(const psg_future *future)
 {
 	if (forked(future))
 		return PSG_FORKED;
-	if (future->serial != 0 && future->serial == psgi_this_worker)
+	if (future->serial != 0 && future->serial >> 32 == psgi_this_executor)
 		return PSG_INVALID; /* it would wait for itself */
 	return PSG_OK;
 }

@@ -70,7 +70,9 @@ struct psg_future {
 	_Atomic int64_t queued_ns, started_ns, finished_ns;
 	psg_status status;
 	uint32_t generation; /* psgi_fork_generation at creation */
-	uint64_t serial;     /* of the worker that completes it; 0: a promise */
+	/* Of the worker that completes it, with its executor's number in the upper half; 0: a
+	 * promise. */
+	uint64_t serial;
 	const char *message; /* NULL: the status says it all */
 	char *owned;         /* `message` when it is to be freed */
 };
@@ -119,8 +121,8 @@ void psgi_future_sleep(psg_future *future, uint64_t word);
 /* Wakes all sleepers. */
 void psgi_future_wake(const psg_future *future);
 
-/* The worker whose thread this is, 0 on others. */
-extern _Thread_local uint64_t psgi_this_worker;
+/* The number of the executor whose thread this is, 0 on others. */
+extern _Thread_local uint32_t psgi_this_executor;
 
 static inline bool psgi_future_is(uint64_t word, uint64_t state)
 {

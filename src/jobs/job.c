@@ -101,49 +101,63 @@ static const char host_name[] = "cpu:1";
 static psg_status run_on_host(psgi_job *job, psg_worker *worker, psgi_outcome *outcome,
 			      psg_error *error)
 {
+	psgi_executor *executor = worker->executor;
 	psg_error reason = *error;
 	psg_status status = PSG_OK;
 
-	if (worker->host == NULL)
-		status = psg_device_open(host_name, &worker->host, error);
+	if (executor->host == NULL)
+		status = psg_device_open(host_name, &executor->host, error);
 	if (status == PSG_OK)
-		status = run_on(job, worker, worker->host, outcome, error);
+		status = run_on(job, worker, executor->host, outcome, error);
 	if (status != PSG_OK) {
 		psgi_error_prefix(error, "on the CPU, after '%.200s'", reason.message);
 		return status;
 	}
-	psgi_log(PSG_LOG_WARNING, "%s: a job was done again on the CPU: %s", worker->name,
+	psgi_log(PSG_LOG_WARNING, "%s: a job was done again on the CPU: %s", executor->name,
 		 reason.message);
 	psgi_count(&worker->recomputed);
 	*error = reason;
 	return PSG_OK;
 }
 
-/* The devices count on this thread; others read the copies. */
-static void publish_places(psg_worker *worker)
-{
-	uint64_t on_cpu = worker->device->ops_on_cpu;
+/* Operators that came alone, by where they ran. */
+struct places {
+	uint64_t on_gpu, on_cpu;
+};
 
-	if (worker->host != NULL)
-		on_cpu += worker->host->ops_on_cpu;
-	atomic_store_explicit(&worker->ops_on_gpu, worker->device->ops_on_gpu,
-			      memory_order_relaxed);
-	atomic_store_explicit(&worker->ops_on_cpu, on_cpu, memory_order_relaxed);
+static struct places count_places(const psgi_executor *executor)
+{
+	struct places places = { executor->device->ops_on_gpu, executor->device->ops_on_cpu };
+
+	if (executor->host != NULL)
+		places.on_cpu += executor->host->ops_on_cpu;
+	return places;
+}
+
+/* The devices count for all their workers, and on this thread; others read the copies. */
+static void add_places(psg_worker *worker, struct places before)
+{
+	struct places now = count_places(worker->executor);
+
+	psgi_count_more(&worker->ops_on_gpu, now.on_gpu - before.on_gpu);
+	psgi_count_more(&worker->ops_on_cpu, now.on_cpu - before.on_cpu);
 }
 
 psg_status psgi_job_run(psgi_job *job, psg_worker *worker, psgi_outcome *outcome, psg_error *error)
 {
+	const psgi_executor *executor = worker->executor;
+	struct places before = count_places(executor);
 	psg_status status;
 
 	*outcome = PSGI_FAILED;
-	status = run_on(job, worker, worker->device, outcome, error);
+	status = run_on(job, worker, executor->device, outcome, error);
 	if (status == PSG_OK)
 		error->message[0] = '\0'; /* it may have met a failure and got over it */
 	if (job->cpu_fallback && job->kind != PSGI_JOB_FUNCTION && psgi_device_failed(status) &&
-	    worker->info.kind != PSG_DEVICE_CPU)
+	    executor->info.kind != PSG_DEVICE_CPU)
 		status = run_on_host(job, worker, outcome, error);
 	if (job->kind == PSGI_JOB_OP)
-		publish_places(worker);
+		add_places(worker, before);
 	if (status == PSG_OK)
 		*outcome = PSGI_COMPLETED;
 	return status;
@@ -180,6 +194,8 @@ static void drop_outputs(psgi_job *job)
 }
 
 /* --- ending away from the worker --- */
+
+const char psgi_unstarted_message[] = "the worker was shut down before it started";
 
 /*
  * The lane counts: the worker may be closing, and is gone for this thread once

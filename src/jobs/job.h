@@ -68,6 +68,9 @@ void psgi_job_end_unrun(psgi_job *job, psgi_outcome outcome, psg_status status,
 
 extern const psgi_future_class psgi_job_class;
 
+/* Of a job that a shutdown ended. */
+extern const char psgi_unstarted_message[];
+
 static inline psgi_job *psgi_job_of(psg_future *future)
 {
 	return (psgi_job *)future;

@@ -180,7 +180,7 @@ static void commit(psg_worker *worker, psgi_job *job, psg_future **out)
 	if (!atomic_load_explicit(&lane->noticed, memory_order_relaxed)) {
 		atomic_store_explicit(&lane->noticed, true, memory_order_relaxed);
 		psgi_lanes_mark(&worker->lanes, lane);
-		psgi_event_signal(&worker->work);
+		psgi_event_signal(&worker->executor->work);
 	}
 	if (rank == PSGI_URGENT && !atomic_load_explicit(&worker->urgent, memory_order_relaxed))
 		atomic_store_explicit(&worker->urgent, true, memory_order_relaxed);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Running the jobs of workers, and the device that does them: the executor's thread. */
+#ifndef PSG_JOBS_RUN_H
+#define PSG_JOBS_RUN_H
+
+#include "jobs/worker.h"
+
+/* Runs or ends one job that came out of the worker's queue; reads the clock when it took time. */
+void psgi_run(psgi_executor *executor, psg_worker *worker, psgi_job *job);
+
+/* Gives the device's idle memory back. */
+void psgi_run_trim(psgi_executor *executor);
+
+/* Opens the device and makes it the thread's; the result is in `open_status` and `error`. */
+void psgi_run_open_device(psgi_executor *executor);
+void psgi_run_close_device(psgi_executor *executor);
+
+/* In the place of the executor, which has left the worker: ends what has come since. */
+void psgi_run_rest(psg_worker *worker);
+
+#endif
