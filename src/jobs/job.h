@@ -28,7 +28,8 @@ typedef enum psgi_outcome {
 typedef struct psgi_job {
 	psg_future future; /* first: a future of the slot class is its job */
 	struct psgi_lane *lane;
-	struct psgi_job *next; /* in the one list that the slot is in */
+	struct psgi_job *next; /* in the lane's stack of returned slots, or in a heap */
+	uint32_t number;       /* of the slot in its lane */
 	uint8_t rank, kind;
 	bool cpu_fallback;
 	union {

@@ -32,9 +32,9 @@ static const void *futex_of(const psgi_lane *lane)
 
 static uint32_t ring_size(uint32_t capacity)
 {
-	uint32_t size = 4; /* the least that CK documents */
+	uint32_t size = 2;
 
-	while (size <= capacity) /* a ring of n holds n - 1 */
+	while (size <= capacity)
 		size *= 2;
 	return size;
 }
@@ -43,13 +43,13 @@ psgi_lane *psgi_lane_create(uint64_t serial, uint32_t generation, uint32_t capac
 {
 	uint32_t size = ring_size(capacity);
 	psgi_lane *lane = aligned_alloc(PSGI_CACHE_LINE, sizeof(*lane));
-	ck_ring_buffer_t *buffer = calloc(size, sizeof(*buffer));
-	/* Not cleared, so that slots which are never used are never touched. */
+	/* Neither is cleared, so that slots which are never used are never touched. */
 	psgi_job *slots = malloc(capacity * sizeof(*slots));
+	uint32_t *numbers = malloc(((size_t)size + 2 * (size_t)capacity) * sizeof(*numbers));
 
-	if (lane == NULL || buffer == NULL || slots == NULL) {
+	if (lane == NULL || numbers == NULL || slots == NULL) {
 		free(lane);
-		free(buffer);
+		free(numbers);
 		free(slots);
 		return NULL;
 	}
@@ -57,10 +57,12 @@ psgi_lane *psgi_lane_create(uint64_t serial, uint32_t generation, uint32_t capac
 			     .generation = generation,
 			     .capacity = capacity,
 			     .index = index,
+			     .mask = size - 1,
 			     .slots = slots,
-			     .buffer = buffer };
+			     .ring = numbers,
+			     .home = numbers + size,
+			     .behind = numbers + size + capacity };
 	atomic_store_explicit(&lane->holders, 2, memory_order_relaxed);
-	ck_ring_init(&lane->ring, size);
 	return lane;
 }
 
@@ -70,7 +72,7 @@ static void drop(psgi_lane *lane, uint32_t holders)
 	if (atomic_fetch_sub_explicit(&lane->holders, holders, memory_order_acq_rel) != holders)
 		return;
 	free(lane->slots);
-	free(lane->buffer);
+	free(lane->ring);
 	free(lane);
 }
 
@@ -86,31 +88,42 @@ static psgi_job *break_in(psgi_lane *lane, uint32_t fresh)
 				    .serial = lane->serial };
 	atomic_store_explicit(&job->future.word, PSGI_DONE, memory_order_relaxed);
 	job->lane = lane;
+	job->number = fresh;
 	job->n_out = 0;
 	atomic_store_explicit(&lane->fresh, fresh + 1, memory_order_release);
 	return job;
 }
 
-psgi_job *psgi_lane_take(psgi_lane *lane)
-{
-	psgi_job *job = lane->free;
-
-	if (job == NULL && atomic_load_explicit(&lane->returned, memory_order_relaxed) != NULL)
-		/* Acquire: what the returners did with the slots is over. */
-		job = atomic_exchange_explicit(&lane->returned, NULL, memory_order_acquire);
-	if (job == NULL) {
-		uint32_t fresh = atomic_load_explicit(&lane->fresh, memory_order_relaxed);
-
-		return fresh < lane->capacity ? break_in(lane, fresh) : NULL;
-	}
-	lane->free = job->next;
-	return job;
-}
-
 void psgi_lane_untake(psgi_lane *lane, psgi_job *job)
 {
-	job->next = lane->free;
-	lane->free = job;
+	lane->home[lane->n_home++] = job->number;
+}
+
+/* Takes all that others have returned.  Acquire: what they did with the slots is over. */
+static void gather(psgi_lane *lane)
+{
+	psgi_job *job = NULL;
+
+	if (atomic_load_explicit(&lane->returned, memory_order_relaxed) != NULL)
+		job = atomic_exchange_explicit(&lane->returned, NULL, memory_order_acquire);
+	while (job != NULL) {
+		psgi_job *next = job->next; /* the lane may use it again at once */
+
+		psgi_lane_untake(lane, job);
+		job = next;
+	}
+}
+
+psgi_job *psgi_lane_take(psgi_lane *lane)
+{
+	uint32_t fresh;
+
+	if (lane->n_home == 0)
+		gather(lane);
+	if (lane->n_home > 0)
+		return &lane->slots[lane->home[--lane->n_home]];
+	fresh = atomic_load_explicit(&lane->fresh, memory_order_relaxed);
+	return fresh < lane->capacity ? break_in(lane, fresh) : NULL;
 }
 
 /*
@@ -190,20 +203,13 @@ static uint32_t length(const psgi_job *job)
 bool psgi_lane_adopt(psgi_lane *lane)
 {
 	uint32_t none = 0;
-	psgi_job *returned;
 
 	if (atomic_load_explicit(&lane->flags, memory_order_relaxed) != 0 ||
 	    !atomic_compare_exchange_strong_explicit(&lane->flags, &none, PSGI_LANE_ATTACHED,
 						     memory_order_acquire, memory_order_relaxed))
 		return false;
-	returned = atomic_exchange_explicit(&lane->returned, NULL, memory_order_acquire);
-	while (returned != NULL) {
-		psgi_job *next = returned->next;
-
-		psgi_lane_untake(lane, returned);
-		returned = next;
-	}
-	if (length(lane->free) == atomic_load_explicit(&lane->fresh, memory_order_relaxed))
+	gather(lane);
+	if (lane->n_home == atomic_load_explicit(&lane->fresh, memory_order_relaxed))
 		return true;
 	/* Jobs of its former owner are still about.  Nobody closes it now: the table is locked. */
 	atomic_store_explicit(&lane->flags, 0, memory_order_release);
@@ -223,7 +229,7 @@ static void seal(psgi_lane *lane)
 	/* Before the seal is seen, so that nobody counts down to zero too early. */
 	atomic_fetch_add_explicit(&lane->holders, fresh, memory_order_relaxed);
 	home = length(atomic_exchange_explicit(&lane->returned, &sealed, memory_order_acq_rel)) +
-	       length(lane->free);
+	       lane->n_home;
 	drop(lane, home + 1);
 }
 

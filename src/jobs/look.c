@@ -15,12 +15,11 @@
 
 static bool pull(psg_worker *worker, psgi_lane *lane)
 {
-	psgi_job *job = psgi_lane_get(lane);
-	bool found = job != NULL;
+	uint32_t n = psgi_lane_waiting(lane);
 
-	for (; job != NULL; job = psgi_lane_get(lane))
-		psgi_queue_push(&worker->queue, job);
-	return found;
+	for (uint32_t i = 0; i < n; i++)
+		psgi_queue_push(&worker->queue, lane, psgi_lane_get(lane));
+	return n > 0;
 }
 
 static void start_polling(void *user, psgi_lane *lane)
@@ -50,7 +49,7 @@ static void stop_polling(psgi_lane **link)
  */
 static bool may_rest(psgi_lane *lane)
 {
-	if (psgi_lane_empty(lane))
+	if (psgi_lane_waiting(lane) == 0)
 		return true;
 	atomic_store_explicit(&lane->noticed, true, memory_order_relaxed);
 	return false;
@@ -110,7 +109,7 @@ void psgi_look(psg_worker *worker, int64_t now_ns)
 bool psgi_look_finds(const psg_worker *worker)
 {
 	for (const psgi_lane *lane = worker->polled; lane != NULL; lane = lane->polled_next)
-		if (!psgi_lane_empty(lane))
+		if (psgi_lane_waiting(lane) > 0)
 			return true;
 	return psgi_lanes_marked(&worker->lanes);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Circles of lanes, one a priority class; each lane has a list of jobs in each class. */
+/* Circles of lanes, one a priority class; each lane has a list of slots in each class. */
 #include "config.h"
 
 #include "jobs/queue.h"
@@ -26,42 +26,42 @@ static void leave_circle(psgi_queue *queue, psgi_lane *first, int rank)
 		last->waiting[rank].next_turn = first->waiting[rank].next_turn;
 }
 
-void psgi_queue_push(psgi_queue *queue, psgi_job *job)
+/* The slot itself is left alone but where it goes by deadline: it is cold yet. */
+void psgi_queue_push(psgi_queue *queue, psgi_lane *lane, psgi_entry entry)
 {
-	psgi_lane *lane = job->lane;
-	int rank = job->rank;
+	uint32_t number = entry & PSGI_ENTRY_NUMBER;
+	int rank = (int)(entry >> PSGI_ENTRY_RANK_BIT & PSGI_ENTRY_RANK);
 
-	if (queue->by_deadline &&
-	    atomic_load_explicit(&job->future.deadline_ns, memory_order_relaxed) != PSGI_NEVER) {
-		psgi_heap_push(&queue->earliest[rank], job);
+	if (queue->by_deadline && (entry & PSGI_ENTRY_DEADLINE) != 0) {
+		psgi_heap_push(&queue->earliest[rank], &lane->slots[number]);
 		return;
 	}
-	job->next = NULL;
-	if (lane->waiting[rank].first == NULL) {
-		lane->waiting[rank].first = job;
+	if (lane->waiting[rank].n++ == 0) {
+		lane->waiting[rank].first = number;
 		join_circle(queue, lane, rank);
 	} else {
-		lane->waiting[rank].last->next = job;
+		lane->behind[lane->waiting[rank].last] = number;
 	}
-	lane->waiting[rank].last = job;
+	lane->waiting[rank].last = number;
 }
 
 psgi_job *psgi_queue_pop(psgi_queue *queue)
 {
 	int rank = psgi_queue_rank(queue);
 	psgi_lane *lane;
-	psgi_job *job;
+	uint32_t number;
 
 	if (rank == PSGI_RANKS)
 		return NULL;
 	if (queue->earliest[rank] != NULL)
 		return psgi_heap_pop(&queue->earliest[rank]);
 	lane = queue->last_turn[rank]->waiting[rank].next_turn;
-	job = lane->waiting[rank].first;
-	lane->waiting[rank].first = job->next;
-	if (job->next == NULL)
+	number = lane->waiting[rank].first;
+	if (--lane->waiting[rank].n == 0) {
 		leave_circle(queue, lane, rank);
-	else
+	} else {
+		lane->waiting[rank].first = lane->behind[number];
 		queue->last_turn[rank] = lane; /* its turn is over: it is the last now */
-	return job;
+	}
+	return &lane->slots[number];
 }

@@ -17,7 +17,8 @@ typedef struct psgi_queue {
 	psgi_job *earliest[PSGI_RANKS]; /* a heap of those with a deadline, where it goes by that */
 } psgi_queue;
 
-void psgi_queue_push(psgi_queue *queue, psgi_job *job);
+/* What came through the lane's ring. */
+void psgi_queue_push(psgi_queue *queue, psgi_lane *lane, psgi_entry entry);
 
 /* The next job; NULL when there is none. */
 psgi_job *psgi_queue_pop(psgi_queue *queue);

@@ -144,6 +144,12 @@ static psg_status take_slot(psg_worker *worker, const psg_job_options *options, 
 	return PSG_OK;
 }
 
+static psgi_entry entry_of(const psgi_job *job, int64_t deadline_ns)
+{
+	return job->number | (psgi_entry)job->rank << PSGI_ENTRY_RANK_BIT |
+	       (deadline_ns != PSGI_NEVER ? PSGI_ENTRY_DEADLINE : 0);
+}
+
 /*
  * Cannot fail.  One full fence orders the job before three looks at what the
  * others may have stored: whether the worker still polls this lane, whether it
@@ -174,7 +180,7 @@ static void commit(psg_worker *worker, psgi_job *job, psg_future **out)
 	 * through the ring. */
 	atomic_store_explicit(&future->word, PSGI_QUEUED + PSGI_HOLD + handles,
 			      memory_order_release);
-	psgi_lane_put(lane, job);
+	psgi_lane_put(lane, entry_of(job, deadline));
 	/* From here on the job may be over, and its slot somebody else's. */
 	psgi_full_fence();
 	if (!atomic_load_explicit(&lane->noticed, memory_order_relaxed)) {
