@@ -145,6 +145,62 @@ START_TEST(times_are_in_order)
 }
 END_TEST
 
+/* A slot's former job, with all that one can have: ends well, badly, or past its deadline. */
+static void use_slot(psg_worker *worker, int how, atomic_int *done, psg_completion_queue *queue)
+{
+	const psg_status results[] = { PSG_OK, PSG_FORMAT, PSG_TIMED_OUT };
+	psg_status wanted = results[how];
+	psg_job_options options = { .done = t_count_done,
+				    .user = done,
+				    .queue = queue,
+				    .deadline_ns = how == 2 ? 1 : psg_now_ns() + 600 * PSG_SECOND };
+	psg_future *future = t_submit(worker, fail_silently, &wanted, &options);
+
+	ck_assert_int_eq(psg_future_wait(future), wanted);
+	ck_assert_ptr_eq(psg_future_user(future), done);
+	psg_future_release(future);
+	ck_assert_int_eq(psg_completion_queue_wait(queue, INT64_MAX, &future), PSG_OK);
+	psg_future_release(future);
+}
+
+static void check_bare(psg_future *future)
+{
+	psg_error error = PSG_ERROR_INIT;
+
+	ck_assert_int_eq(psg_future_wait(future), PSG_OK);
+	ck_assert_int_eq(psg_future_error(future, &error), PSG_OK);
+	ck_assert_str_eq(psg_future_fallback(future), "");
+}
+
+/* There is one slot only: the next job gets it. */
+START_TEST(nothing_stays_of_a_former_job)
+{
+	psg_worker *worker = t_open(1);
+	atomic_int done = 0;
+	psg_completion_queue *queue;
+	psg_future_times times;
+	t_gate gate;
+
+	ck_assert_int_eq(psg_completion_queue_create(&queue, NULL), PSG_OK);
+	for (int how = 0; how < 3; how++) {
+		use_slot(worker, how, &done, queue);
+		t_gate_close(&gate, worker);
+		ck_assert_ptr_null(psg_future_user(gate.future));
+		psg_future_times_get(gate.future, &times);
+		ck_assert_int_ge(times.started_ns, times.queued_ns);
+		ck_assert_int_eq(times.finished_ns, 0);
+		(void)psg_future_ref(gate.future);
+		t_gate_open(&gate);
+		check_bare(gate.future);
+		psg_future_release(gate.future);
+		ck_assert_int_eq(done, how + 1);
+		ck_assert_ptr_null(psg_completion_queue_pop(queue));
+	}
+	psg_completion_queue_destroy(queue);
+	psg_worker_close(worker);
+}
+END_TEST
+
 /* --- cancelling --- */
 
 START_TEST(cancel_removes_a_queued_one)
@@ -486,6 +542,7 @@ int main(void)
 		a_queued_one_is_not_done,
 		a_function_has_no_tensors,
 		times_are_in_order,
+		nothing_stays_of_a_former_job,
 		cancel_removes_a_queued_one,
 		cancel_of_a_running_one,
 		cancel_of_a_done_one,

@@ -301,11 +301,22 @@ void *psg_future_user(const psg_future *future)
 	return future->user;
 }
 
+/* What was before the future was queued is of the slot's former job. */
+static int64_t time_of(const _Atomic int64_t *ns, int64_t queued_ns)
+{
+	int64_t time = atomic_load_explicit(ns, memory_order_relaxed);
+
+	return time >= queued_ns ? time : 0;
+}
+
 void psg_future_times_get(const psg_future *future, psg_future_times *times)
 {
+	bool started = psg_future_poll(future) != PSG_FUTURE_QUEUED;
+
 	times->queued_ns = atomic_load_explicit(&future->queued_ns, memory_order_relaxed);
-	times->started_ns = atomic_load_explicit(&future->started_ns, memory_order_relaxed);
-	times->finished_ns = atomic_load_explicit(&future->finished_ns, memory_order_relaxed);
+	times->started_ns = started ? time_of(&future->started_ns, times->queued_ns) : 0;
+	times->finished_ns =
+		psgi_future_ended(future) ? time_of(&future->finished_ns, times->queued_ns) : 0;
 }
 
 /* --- cancelling and references --- */

@@ -54,27 +54,30 @@ typedef struct psgi_future_class {
 	bool (*tensors)(psg_future *future, psg_tensor *const **tensors, size_t *n);
 } psgi_future_class;
 
+/*
+ * Up to `class` is what is touched of every future, by who waits as by who
+ * completes; a job lays that into one cache line with its own such part.
+ */
 struct psg_future {
 	_Atomic uint64_t word;
+	psg_status status;
+	uint32_t generation; /* psgi_fork_generation at creation */
+	/* The times are atomic (relaxed) because others may read them while a new job is written to
+	 * the slot or while it runs; whoever acts on a value first makes sure that the job is still
+	 * the same.  `started_ns` and `finished_ns` are of a former job until they are written. */
+	_Atomic int64_t queued_ns;
 	const psgi_future_class *class;
+	_Atomic int64_t started_ns, finished_ns;
+	_Atomic int64_t deadline_ns;
 	void (*done)(psg_future *future, void *user);
 	void *user;
 	union {
 		psg_completion_queue *queue; /* until it is DONE; NULL: none */
 		psg_future *next;            /* in that queue */
 	};
-	/* Atomic (relaxed) because others may read them while a new job is written to the slot or
-	 * while it runs; whoever acts on a value first makes sure that the job is still the same.
-	 */
-	_Atomic int64_t deadline_ns;
-	_Atomic int64_t queued_ns, started_ns, finished_ns;
-	psg_status status;
-	uint32_t generation; /* psgi_fork_generation at creation */
-	/* Of the worker that completes it, with its executor's number in the upper half; 0: a
-	 * promise. */
-	uint64_t serial;
 	const char *message; /* NULL: the status says it all */
 	char *owned;         /* `message` when it is to be freed */
+	uint64_t serial;     /* of the worker that completes it; 0: a promise */
 };
 
 /* --- for whoever completes --- */

@@ -85,7 +85,7 @@ static psg_status run_on(psgi_job *job, const psg_worker *worker, psg_device *de
 {
 	switch ((psgi_job_kind)job->kind) {
 	case PSGI_JOB_FUNCTION:
-		return job->function.fn(device, job->function.arg, error);
+		return job->fn(device, job->arg, error);
 	case PSGI_JOB_OP:
 		return run_op(job, device, error);
 	case PSGI_JOB_MODEL:
@@ -207,6 +207,7 @@ void psgi_job_end_unrun(psgi_job *job, psgi_outcome outcome, psg_status status, 
 
 	psgi_job_drop_inputs(job);
 	job->future.message = message;
+	atomic_store_explicit(&job->future.started_ns, 0, memory_order_relaxed);
 	atomic_fetch_add_explicit(&lane->outcome[outcome], 1, memory_order_relaxed);
 	psgi_future_settle(&job->future, status, psg_now_ns());
 	psgi_future_publish(&job->future, 0);
@@ -244,14 +245,32 @@ static void abandon(psg_future *future)
 				   "cancelled before it started");
 }
 
+void psgi_job_clear_options(psgi_job *job)
+{
+	psg_future *future = &job->future;
+
+	if (!job->has_options)
+		return;
+	job->has_options = false;
+	future->done = NULL;
+	future->user = NULL;
+	future->queue = NULL;
+	/* No deadline is one that never comes. */
+	atomic_store_explicit(&future->deadline_ns, PSGI_NEVER, memory_order_relaxed);
+}
+
 static void recycle(psg_future *future)
 {
 	psgi_job *job = psgi_job_of(future);
 
-	drop_outputs(job);
-	free(future->owned);
-	future->owned = NULL;
-	future->message = NULL;
+	/* A function that ended well has left neither outputs nor a message. */
+	if (job->kind != PSGI_JOB_FUNCTION || future->status != PSG_OK) {
+		drop_outputs(job);
+		free(future->owned);
+		future->owned = NULL;
+		future->message = NULL;
+	}
+	psgi_job_clear_options(job);
 	psgi_lane_return(job->lane, job);
 }
 

@@ -5,6 +5,9 @@
 
 #include "jobs/future.h"
 
+#include <stdalign.h>
+#include <stddef.h>
+
 struct psgi_lane;
 
 /* Priority classes, the first is served first. */
@@ -24,19 +27,23 @@ typedef enum psgi_outcome {
 /* Tensors that fit into the slot; a model with more takes memory for them. */
 #define PSGI_SLOT_TENSORS 16
 
-/* A function job touches only what is before the union and its two words in it. */
+#define PSGI_CACHE_LINE 64
+
+/*
+ * A function job without options touches the first cache line of its slot, and
+ * its worker alone the second.
+ */
 typedef struct psgi_job {
-	psg_future future; /* first: a future of the slot class is its job */
-	struct psgi_lane *lane;
-	struct psgi_job *next; /* in the lane's stack of returned slots, or in a heap */
-	uint32_t number;       /* of the slot in its lane */
+	alignas(PSGI_CACHE_LINE) struct psgi_lane *lane;
+	psg_job_fn fn; /* of a function job, as the next one */
+	void *arg;
+	uint32_t number; /* of the slot in its lane */
 	uint8_t rank, kind;
 	bool cpu_fallback;
+	bool has_options; /* one of the future's fields for them is not as in a free slot */
+	psg_future future;
+	struct psgi_job *next; /* in the lane's stack of returned slots, or in a heap */
 	union {
-		struct {
-			psg_job_fn fn;
-			void *arg;
-		} function;
 		psg_op op;
 		struct {
 			psg_model *model;
@@ -50,6 +57,13 @@ typedef struct psgi_job {
 	psg_tensor *few_out[PSGI_SLOT_TENSORS];
 	struct psgi_job *child; /* in a heap (heap.h) */
 } psgi_job;
+
+_Static_assert(offsetof(psgi_job, future.started_ns) == PSGI_CACHE_LINE &&
+		       offsetof(psgi_job, future.owned) <= 2 * PSGI_CACHE_LINE,
+	       "the parts of a job lie in the cache lines that are meant");
+
+/* Makes the slot's options those of a free one: submissions write only what differs. */
+void psgi_job_clear_options(psgi_job *job);
 
 /* Drops what the job reads: once, by whoever completes it. */
 void psgi_job_drop_inputs(psgi_job *job);
@@ -74,7 +88,7 @@ extern const char psgi_unstarted_message[];
 
 static inline psgi_job *psgi_job_of(psg_future *future)
 {
-	return (psgi_job *)future;
+	return (psgi_job *)(void *)((char *)future - offsetof(psgi_job, future));
 }
 
 #endif

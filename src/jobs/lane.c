@@ -44,7 +44,7 @@ psgi_lane *psgi_lane_create(uint64_t serial, uint32_t generation, uint32_t capac
 	uint32_t size = ring_size(capacity);
 	psgi_lane *lane = aligned_alloc(PSGI_CACHE_LINE, sizeof(*lane));
 	/* Neither is cleared, so that slots which are never used are never touched. */
-	psgi_job *slots = malloc(capacity * sizeof(*slots));
+	psgi_job *slots = aligned_alloc(alignof(psgi_job), capacity * sizeof(*slots));
 	uint32_t *numbers = malloc(((size_t)size + 2 * (size_t)capacity) * sizeof(*numbers));
 
 	if (lane == NULL || numbers == NULL || slots == NULL) {
@@ -86,10 +86,12 @@ static psgi_job *break_in(psgi_lane *lane, uint32_t fresh)
 	job->future = (psg_future){ .class = &psgi_job_class,
 				    .generation = lane->generation,
 				    .serial = lane->serial };
+	atomic_store_explicit(&job->future.deadline_ns, PSGI_NEVER, memory_order_relaxed);
 	atomic_store_explicit(&job->future.word, PSGI_DONE, memory_order_relaxed);
 	job->lane = lane;
 	job->number = fresh;
 	job->n_out = 0;
+	job->has_options = false;
 	atomic_store_explicit(&lane->fresh, fresh + 1, memory_order_release);
 	return job;
 }

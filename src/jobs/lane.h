@@ -28,10 +28,6 @@
 #include "jobs/job.h"
 #include "jobs/tsan.h"
 
-#include <stdalign.h>
-
-#define PSGI_CACHE_LINE 64
-
 /* `flags` */
 #define PSGI_LANE_ATTACHED 1u /* a thread owns the producer's side */
 #define PSGI_LANE_CLOSED 2u   /* the worker is gone */

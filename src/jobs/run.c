@@ -79,6 +79,15 @@ static void end_job(psg_worker *worker, psgi_job *job, psgi_outcome outcome, psg
 	psgi_count(&worker->ended); /* after: who sees it knows that nothing of the job is left */
 }
 
+static void end_unstarted(psg_worker *worker, psgi_job *job, psgi_outcome outcome,
+			  psg_status status, int64_t now_ns)
+{
+	job->future.message = outcome == PSGI_EXPIRED ? "its deadline passed before it started"
+						      : psgi_unstarted_message;
+	atomic_store_explicit(&job->future.started_ns, 0, memory_order_relaxed);
+	end_job(worker, job, outcome, status, now_ns);
+}
+
 /* An eighth is the newest: chosen, to follow a change of load within a few jobs. */
 static void note_duration(psg_worker *worker, int64_t ns)
 {
@@ -122,12 +131,10 @@ void psgi_run(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 		return;
 	}
 	if (atomic_load_explicit(&worker->dropping, memory_order_relaxed)) {
-		future->message = psgi_unstarted_message;
-		end_job(worker, job, PSGI_FAILED, PSG_SHUTDOWN, executor->now_ns);
+		end_unstarted(worker, job, PSGI_FAILED, PSG_SHUTDOWN, executor->now_ns);
 	} else if (atomic_load_explicit(&future->deadline_ns, memory_order_relaxed) <=
 		   executor->now_ns) {
-		future->message = "its deadline passed before it started";
-		end_job(worker, job, PSGI_EXPIRED, PSG_TIMED_OUT, executor->now_ns);
+		end_unstarted(worker, job, PSGI_EXPIRED, PSG_TIMED_OUT, executor->now_ns);
 	} else {
 		run(executor, worker, job);
 	}
@@ -146,7 +153,6 @@ void psgi_run_rest(psg_worker *worker)
 			psgi_future_drop(&job->future, PSGI_HOLD);
 			continue;
 		}
-		job->future.message = psgi_unstarted_message;
-		end_job(worker, job, PSGI_FAILED, PSG_SHUTDOWN, now);
+		end_unstarted(worker, job, PSGI_FAILED, PSG_SHUTDOWN, now);
 	}
 }

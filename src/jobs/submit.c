@@ -109,6 +109,20 @@ static psg_status check(const psg_worker *worker, const psg_job_options *options
 	return psgi_completion_check(options->queue, error);
 }
 
+/* A free slot has none: see psgi_job_clear_options. */
+static void set_options(psgi_job *job, const psg_job_options *options)
+{
+	psg_future *future = &job->future;
+
+	job->has_options = true;
+	future->done = options->done;
+	future->user = options->user;
+	future->queue = options->queue;
+	if (options->deadline_ns != 0)
+		atomic_store_explicit(&future->deadline_ns, options->deadline_ns,
+				      memory_order_relaxed);
+}
+
 /* A slot of this thread's lane, with all options in it. */
 static psg_status take_slot(psg_worker *worker, const psg_job_options *options, psgi_job **out,
 			    psg_error *error)
@@ -133,13 +147,9 @@ static psg_status take_slot(psg_worker *worker, const psg_job_options *options, 
 		return status;
 	job->rank = (uint8_t)(PSGI_NORMAL - options->priority);
 	job->cpu_fallback = options->cpu_fallback;
-	job->future.done = options->done;
-	job->future.user = options->user;
-	job->future.queue = options->queue;
-	/* No deadline is one that never comes. */
-	atomic_store_explicit(&job->future.deadline_ns,
-			      options->deadline_ns != 0 ? options->deadline_ns : PSGI_NEVER,
-			      memory_order_relaxed);
+	if (options->done != NULL || options->user != NULL || options->queue != NULL ||
+	    options->deadline_ns != 0)
+		set_options(job, options);
 	*out = job;
 	return PSG_OK;
 }
@@ -160,16 +170,17 @@ static void commit(psg_worker *worker, psgi_job *job, psg_future **out)
 {
 	psg_future *future = &job->future;
 	psgi_lane *lane = job->lane;
-	int64_t deadline = atomic_load_explicit(&future->deadline_ns, memory_order_relaxed);
+	int64_t deadline = PSGI_NEVER;
 	uint8_t rank = job->rank;
-	bool queued = future->queue != NULL;
-	/* Who has a deadline is ordered by this, too. */
-	bool seen = out != NULL || queued || future->done != NULL || deadline != PSGI_NEVER;
+	bool queued = job->has_options && future->queue != NULL;
 	uint64_t handles = (out != NULL ? PSGI_HANDLE : 0) + (queued ? PSGI_HANDLE : 0);
 
-	atomic_store_explicit(&future->queued_ns, seen ? psg_now_ns() : 0, memory_order_relaxed);
-	atomic_store_explicit(&future->started_ns, 0, memory_order_relaxed);
-	atomic_store_explicit(&future->finished_ns, 0, memory_order_relaxed);
+	if (job->has_options)
+		deadline = atomic_load_explicit(&future->deadline_ns, memory_order_relaxed);
+	/* Somebody may ask; who has a deadline is ordered by it, too. */
+	atomic_store_explicit(&future->queued_ns,
+			      out != NULL || job->has_options ? psg_now_ns() : 0,
+			      memory_order_relaxed);
 	/* Before the worker can call back. */
 	if (out != NULL)
 		*out = future;
@@ -209,8 +220,8 @@ psg_status psg_submit_function(psg_worker *worker, psg_job_fn fn, void *arg,
 	if (status != PSG_OK)
 		return fail(out, status);
 	job->kind = PSGI_JOB_FUNCTION;
-	job->function.fn = fn;
-	job->function.arg = arg;
+	job->fn = fn;
+	job->arg = arg;
 	commit(worker, job, out);
 	return PSG_OK;
 }
@@ -265,6 +276,7 @@ psg_status psg_submit_model(psg_worker *worker, psg_model *model, psg_tensor *co
 	if (n_in > PSGI_SLOT_TENSORS) {
 		job->model.in = calloc(n_in, sizeof(psg_tensor *));
 		if (job->model.in == NULL) {
+			psgi_job_clear_options(job);
 			psgi_lane_untake(job->lane, job);
 			return fail(out, psgi_fail(error, PSG_NOMEM,
 						   "no memory for a job of %zu inputs", n_in));
