@@ -93,6 +93,7 @@ psg_status psgi_executor_open(const char *device, const char *thread_name, int64
 	*out = NULL;
 	if (executor == NULL)
 		return psgi_fail(error, PSG_NOMEM, "no memory for a worker");
+	psgi_fences_init();
 	if (timeout_ns == 0)
 		timeout_ns = DEFAULT_OPEN_NS;
 	if (!psgi_thread_start(&executor->thread, psgi_executor_main, executor)) {

@@ -25,8 +25,8 @@
 #ifndef PSG_JOBS_LANE_H
 #define PSG_JOBS_LANE_H
 
+#include "jobs/fence.h"
 #include "jobs/job.h"
-#include "jobs/tsan.h"
 
 /* `flags` */
 #define PSGI_LANE_ATTACHED 1u /* a thread owns the producer's side */
@@ -67,10 +67,13 @@ typedef struct psgi_lane {
 	/* written by both when the lane wakes or falls asleep: true while the worker polls the ring
 	 */
 	alignas(PSGI_CACHE_LINE) atomic_bool noticed;
+	/* written by the worker: jobs come in bursts, and their fence is a light one.  The worker
+	 * makes up for it by a heavy one when it stops to poll. */
+	atomic_bool unfenced;
 
 	/* the worker's */
 	alignas(PSGI_CACHE_LINE) uint32_t got; /* entries so far */
-	bool polled;
+	bool polled, bursts;                   /* `unfenced` is a copy of this one */
 	uint32_t idle_looks;
 	struct psgi_lane *polled_next;
 	struct {

@@ -13,12 +13,24 @@
 /* A lane found empty this often in a row is not polled any more, until it marks itself. */
 #define IDLE_LOOKS 16
 
+/*
+ * Where so many jobs are found at once, more will come: their producer need not fence any more, and
+ * the worker does it with all force when it stops to poll.  As that takes up to 10 us, it goes on
+ * looking for about as long.  Chosen, the second by the cost of looking at a lane that is empty.
+ */
+#define BURST_JOBS 8
+#define IDLE_LOOKS_AFTER_BURST 1024
+
 static bool pull(psg_worker *worker, psgi_lane *lane)
 {
 	uint32_t n = psgi_lane_waiting(lane);
 
 	for (uint32_t i = 0; i < n; i++)
 		psgi_queue_push(&worker->queue, lane, psgi_lane_get(lane));
+	if (n >= BURST_JOBS && !lane->bursts) {
+		lane->bursts = true;
+		atomic_store_explicit(&lane->unfenced, true, memory_order_relaxed);
+	}
 	return n > 0;
 }
 
@@ -42,9 +54,36 @@ static void stop_polling(psgi_lane **link)
 	lane->polled = false;
 }
 
+/* Tells the lane's producer to mark itself, and to fence before it looks whether it must.  True: it
+ * has not fenced until now. */
+static bool begin_rest(psgi_lane *lane)
+{
+	bool bursts = lane->bursts;
+
+	atomic_store_explicit(&lane->noticed, false, memory_order_relaxed);
+	if (bursts) {
+		lane->bursts = false;
+		atomic_store_explicit(&lane->unfenced, false, memory_order_relaxed);
+	}
+	return bursts;
+}
+
+/*
+ * Between begin_rest and may_rest.  A producer that had read `unfenced` before is fenced by the
+ * heavy one wherever it is: before its job is put, then it sees `noticed`, or behind it, then the
+ * job is seen here.
+ */
+static void fence(bool heavy)
+{
+	if (heavy)
+		psgi_heavy_fence();
+	else
+		psgi_full_fence();
+}
+
 /*
  * May the worker stop looking at this lane?  The producer has been told, by
- * `noticed` before a full fence, to mark itself; it enqueues, fences, and looks
+ * `noticed` before a fence, to mark itself; it enqueues, fences, and looks
  * at `noticed`.  So either it marks itself or its job is seen here.
  */
 static bool may_rest(psgi_lane *lane)
@@ -55,6 +94,11 @@ static bool may_rest(psgi_lane *lane)
 	return false;
 }
 
+static bool is_idle(const psgi_lane *lane)
+{
+	return lane->idle_looks >= (lane->bursts ? IDLE_LOOKS_AFTER_BURST : IDLE_LOOKS);
+}
+
 static void look_at_polled(psg_worker *worker)
 {
 	psgi_lane **link = &worker->polled;
@@ -62,11 +106,9 @@ static void look_at_polled(psg_worker *worker)
 	while (*link != NULL) {
 		psgi_lane *lane = *link;
 
-		if (pull(worker, lane)) {
-			lane->idle_looks = 0;
-		} else if (++lane->idle_looks >= IDLE_LOOKS) {
-			atomic_store_explicit(&lane->noticed, false, memory_order_relaxed);
-			psgi_full_fence();
+		lane->idle_looks = pull(worker, lane) ? 0 : lane->idle_looks + 1;
+		if (is_idle(lane)) {
+			fence(begin_rest(lane));
 			if (may_rest(lane)) {
 				stop_polling(link);
 				continue;
@@ -117,12 +159,13 @@ bool psgi_look_finds(const psg_worker *worker)
 bool psgi_look_rest(psg_worker *worker)
 {
 	psgi_lane **link = &worker->polled;
+	bool heavy = false;
 
 	if (*link == NULL)
 		return true;
 	for (psgi_lane *lane = *link; lane != NULL; lane = lane->polled_next)
-		atomic_store_explicit(&lane->noticed, false, memory_order_relaxed);
-	psgi_full_fence();
+		heavy |= begin_rest(lane);
+	fence(heavy);
 	while (*link != NULL) {
 		if (may_rest(*link))
 			stop_polling(link);

@@ -161,11 +161,21 @@ static psgi_entry entry_of(const psgi_job *job, int64_t deadline_ns)
 }
 
 /*
- * Cannot fail.  One full fence orders the job before three looks at what the
- * others may have stored: whether the worker still polls this lane, whether it
- * is told to look, and which alarm the keeper has.  Each of them stores, fences
- * and then looks for jobs, so a job is never left lying.
+ * Orders a job that was put before three looks at what the others may have stored: whether the
+ * worker still polls this lane, whether it is told to look, and which alarm the keeper has.  Each
+ * of them stores, fences and then looks for jobs, so a job is never left lying.  Only the first
+ * pays for our not fencing, see look.c.
  */
+static void fence(const psgi_lane *lane, uint8_t rank, int64_t deadline_ns)
+{
+	if (rank != PSGI_URGENT && deadline_ns == PSGI_NEVER &&
+	    atomic_load_explicit(&lane->unfenced, memory_order_relaxed))
+		psgi_light_fence();
+	else
+		psgi_full_fence();
+}
+
+/* Cannot fail. */
 static void commit(psg_worker *worker, psgi_job *job, psg_future **out)
 {
 	psg_future *future = &job->future;
@@ -193,7 +203,7 @@ static void commit(psg_worker *worker, psgi_job *job, psg_future **out)
 			      memory_order_release);
 	psgi_lane_put(lane, entry_of(job, deadline));
 	/* From here on the job may be over, and its slot somebody else's. */
-	psgi_full_fence();
+	fence(lane, rank, deadline);
 	if (!atomic_load_explicit(&lane->noticed, memory_order_relaxed)) {
 		atomic_store_explicit(&lane->noticed, true, memory_order_relaxed);
 		psgi_lanes_mark(&worker->lanes, lane);
@@ -201,7 +211,8 @@ static void commit(psg_worker *worker, psgi_job *job, psg_future **out)
 	}
 	if (rank == PSGI_URGENT && !atomic_load_explicit(&worker->urgent, memory_order_relaxed))
 		atomic_store_explicit(&worker->urgent, true, memory_order_relaxed);
-	psgi_keeper_watch(&worker->keeper, deadline);
+	if (deadline != PSGI_NEVER)
+		psgi_keeper_watch(&worker->keeper, deadline);
 }
 
 static psg_status fail(psg_future **out, psg_status status)
