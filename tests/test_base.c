@@ -4,11 +4,13 @@
 
 #include "base/base.h"
 #include "base/checked.h"
+#include "base/recent.h"
 
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Values are ABI: a changed one breaks every caller that was compiled before. */
 START_TEST(status_values)
@@ -135,6 +137,28 @@ START_TEST(clock_runs_forward)
 }
 END_TEST
 
+/* Also across sleeps, where the processor's counter may have stood still. */
+START_TEST(recent_time_is_recent)
+{
+	psgi_recent never = { 0 }, recent;
+	int64_t last = 0;
+
+	psgi_recent_init(&recent);
+	for (int i = 0; i < 200000; i++) {
+		int64_t before = psg_now_ns(), is = psgi_recent_ns(&recent);
+
+		ck_assert_int_ge(is, before - PSG_SECOND / 1000000);
+		ck_assert_int_le(is, psg_now_ns());
+		ck_assert_int_ge(is, last);
+		last = is;
+		if (i % 1000 == 0)
+			ck_assert_int_eq(usleep(100), 0);
+	}
+	last = psg_now_ns();
+	ck_assert_int_ge(psgi_recent_ns(&never), last);
+}
+END_TEST
+
 typedef struct heard {
 	int n;
 	psg_log_level level;
@@ -218,6 +242,7 @@ int main(void)
 	tcase_add_test(cases, messages_are_printable);
 	tcase_add_test(cases, oom_is_told);
 	tcase_add_test(cases, clock_runs_forward);
+	tcase_add_test(cases, recent_time_is_recent);
 	tcase_add_test(cases, log_levels);
 	tcase_add_test(cases, version);
 	tcase_add_test(cases, checked_arithmetic);

@@ -260,7 +260,8 @@ PSG_API psg_status psg_future_tensors(psg_future *future, psg_tensor *const **te
  */
 PSG_API const char *psg_future_fallback(const psg_future *future);
 
-/* queued, started and finished, psg_now_ns clock; 0 where it has not happened. */
+/* queued, started and finished, psg_now_ns clock, at most a microsecond too early; 0 where it has
+ * not happened. */
 typedef struct psg_future_times {
 	int64_t queued_ns, started_ns, finished_ns;
 } psg_future_times;

@@ -11,6 +11,7 @@
 #define PSG_JOBS_EXECUTOR_H
 
 #include "base/phase.h"
+#include "base/recent.h"
 #include "jobs/ec.h"
 #include "jobs/lane.h"
 #include "jobs/turns.h"
@@ -34,7 +35,8 @@ typedef struct psgi_executor {
 	/* The thread's own. */
 	alignas(PSGI_CACHE_LINE) psgi_turns turns; /* all workers; one has every turn */
 	bool unsettled;                            /* a worker refuses and has jobs left */
-	int64_t now_ns; /* read once a job: the end of one is the start of the next */
+	int64_t now_ns;    /* read once a job: the end of one is the start of the next */
+	psgi_recent clock; /* where `now_ns` comes from between jobs */
 	psg_device *device;
 	psg_device *host; /* a core for what the device fails to do; NULL: it never did */
 	psg_error error;  /* scratch of the job that runs; of opening */

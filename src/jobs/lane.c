@@ -62,6 +62,7 @@ psgi_lane *psgi_lane_create(uint64_t serial, uint32_t generation, uint32_t capac
 			     .ring = numbers,
 			     .home = numbers + size,
 			     .behind = numbers + size + capacity };
+	psgi_recent_init(&lane->clock);
 	atomic_store_explicit(&lane->holders, 2, memory_order_relaxed);
 	return lane;
 }

@@ -25,6 +25,7 @@
 #ifndef PSG_JOBS_LANE_H
 #define PSG_JOBS_LANE_H
 
+#include "base/recent.h"
 #include "jobs/fence.h"
 #include "jobs/job.h"
 
@@ -60,6 +61,7 @@ typedef struct psgi_lane {
 	_Atomic uint64_t refused_full, refused_late;
 	const void *_Atomic owner;     /* names the thread, for the short way of returning slots */
 	struct psgi_lane *thread_next; /* of the owner's lanes */
+	psgi_recent clock;
 
 	/* entries so far; the producer's, for the worker to look at */
 	alignas(PSGI_CACHE_LINE) _Atomic uint32_t put;

@@ -88,13 +88,14 @@ static void end_unstarted(psg_worker *worker, psgi_job *job, psgi_outcome outcom
 	end_job(worker, job, outcome, status, now_ns);
 }
 
-/* An eighth is the newest: chosen, to follow a change of load within a few jobs. */
+/* An eighth is the newest: chosen, to follow a change of load within a few jobs.  Not 0, which
+ * says that none has run; the clock may stand still for shorter ones. */
 static void note_duration(psg_worker *worker, int64_t ns)
 {
 	int64_t mean = atomic_load_explicit(&worker->mean_ns, memory_order_relaxed);
 
-	atomic_store_explicit(&worker->mean_ns, mean == 0 ? ns : mean + (ns - mean) / 8,
-			      memory_order_relaxed);
+	mean = mean == 0 ? ns : mean + (ns - mean) / 8;
+	atomic_store_explicit(&worker->mean_ns, mean > 0 ? mean : 1, memory_order_relaxed);
 }
 
 static void run(psgi_executor *executor, psg_worker *worker, psgi_job *job)
@@ -115,7 +116,7 @@ static void run(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 	psgi_future_note(future, executor->error.message);
 	if (status == PSG_OK && executor->error.message[0] != '\0' && future->message == NULL)
 		future->message = "the GPU failed";
-	executor->now_ns = psg_now_ns();
+	executor->now_ns = psgi_recent_ns(&executor->clock);
 	note_duration(worker, executor->now_ns - started);
 	psgi_turns_pay(&worker->turn, executor->now_ns - started);
 	end_job(worker, job, outcome, status, executor->now_ns);
@@ -139,7 +140,7 @@ void psgi_run(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 		run(executor, worker, job);
 	}
 	if (calls_back)
-		executor->now_ns = psg_now_ns();
+		executor->now_ns = psgi_recent_ns(&executor->clock);
 }
 
 void psgi_run_rest(psg_worker *worker)

@@ -198,6 +198,7 @@ void *psgi_executor_main(void *argument)
 	if (!tell_opened(executor) || executor->open_status != PSG_OK)
 		return NULL;
 	psgi_this_executor = executor->number;
+	psgi_recent_init(&executor->clock);
 	executor->now_ns = psg_now_ns();
 	for (;;) {
 		psgi_job *job = next_job(executor, &worker);

@@ -175,6 +175,14 @@ static void fence(const psgi_lane *lane, uint8_t rank, int64_t deadline_ns)
 		psgi_full_fence();
 }
 
+/* To be remembered only if somebody may ask.  Who has a deadline is ordered by it, too. */
+static int64_t time_of(psgi_lane *lane, bool seen, int64_t deadline_ns)
+{
+	if (!seen)
+		return 0;
+	return deadline_ns != PSGI_NEVER ? psg_now_ns() : psgi_recent_ns(&lane->clock);
+}
+
 /* Cannot fail. */
 static void commit(psg_worker *worker, psgi_job *job, psg_future **out)
 {
@@ -187,9 +195,8 @@ static void commit(psg_worker *worker, psgi_job *job, psg_future **out)
 
 	if (job->has_options)
 		deadline = atomic_load_explicit(&future->deadline_ns, memory_order_relaxed);
-	/* Somebody may ask; who has a deadline is ordered by it, too. */
 	atomic_store_explicit(&future->queued_ns,
-			      out != NULL || job->has_options ? psg_now_ns() : 0,
+			      time_of(lane, out != NULL || job->has_options, deadline),
 			      memory_order_relaxed);
 	/* Before the worker can call back. */
 	if (out != NULL)
