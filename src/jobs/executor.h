@@ -37,6 +37,10 @@ typedef struct psgi_executor {
 	bool unsettled;                            /* a worker refuses and has jobs left */
 	int64_t now_ns;    /* read once a job: the end of one is the start of the next */
 	psgi_recent clock; /* where `now_ns` comes from between jobs */
+	/* Short detached jobs of one worker that have run since `now_ns`, whose time is not paid
+	 * for yet; see run.c. */
+	uint32_t unpaid;
+	struct psg_worker *who_owes;
 	psg_device *device;
 	psg_device *host; /* a core for what the device fails to do; NULL: it never did */
 	psg_error error;  /* scratch of the job that runs; of opening */

@@ -85,6 +85,7 @@ static psg_status run_on(psgi_job *job, const psg_worker *worker, psg_device *de
 {
 	switch ((psgi_job_kind)job->kind) {
 	case PSGI_JOB_FUNCTION:
+	case PSGI_JOB_DETACHED:
 		return job->fn(device, job->arg, error);
 	case PSGI_JOB_OP:
 		return run_op(job, device, error);
@@ -169,6 +170,7 @@ void psgi_job_drop_inputs(psgi_job *job)
 {
 	switch ((psgi_job_kind)job->kind) {
 	case PSGI_JOB_FUNCTION:
+	case PSGI_JOB_DETACHED:
 		return;
 	case PSGI_JOB_OP:
 		for (size_t i = 0; i < job->op.n_in; i++)

@@ -13,7 +13,18 @@ struct psgi_lane;
 /* Priority classes, the first is served first. */
 enum { PSGI_URGENT, PSGI_NORMAL, PSGI_BACKGROUND, PSGI_RANKS };
 
-typedef enum psgi_job_kind { PSGI_JOB_FUNCTION, PSGI_JOB_OP, PSGI_JOB_MODEL } psgi_job_kind;
+/*
+ * A detached one is a function that nobody can wait for, ask, cancel or be told
+ * of, without a deadline: only its worker knows it.  So it needs no states: its
+ * future stays as it is in a free slot, and the worker gives the slot back to
+ * the lane when it has run.
+ */
+typedef enum psgi_job_kind {
+	PSGI_JOB_FUNCTION,
+	PSGI_JOB_DETACHED,
+	PSGI_JOB_OP,
+	PSGI_JOB_MODEL
+} psgi_job_kind;
 
 /* How a job may end, for the counters. */
 typedef enum psgi_outcome {
@@ -35,7 +46,7 @@ typedef enum psgi_outcome {
  */
 typedef struct psgi_job {
 	alignas(PSGI_CACHE_LINE) struct psgi_lane *lane;
-	psg_job_fn fn; /* of a function job, as the next one */
+	psg_job_fn fn; /* of a function, as the next one */
 	void *arg;
 	uint32_t number; /* of the slot in its lane */
 	uint8_t rank, kind;

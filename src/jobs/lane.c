@@ -45,7 +45,7 @@ psgi_lane *psgi_lane_create(uint64_t serial, uint32_t generation, uint32_t capac
 	psgi_lane *lane = aligned_alloc(PSGI_CACHE_LINE, sizeof(*lane));
 	/* Neither is cleared, so that slots which are never used are never touched. */
 	psgi_job *slots = aligned_alloc(alignof(psgi_job), capacity * sizeof(*slots));
-	uint32_t *numbers = malloc(((size_t)size + 2 * (size_t)capacity) * sizeof(*numbers));
+	uint32_t *numbers = malloc((2 * (size_t)size + 2 * (size_t)capacity) * sizeof(*numbers));
 
 	if (lane == NULL || numbers == NULL || slots == NULL) {
 		free(lane);
@@ -60,8 +60,9 @@ psgi_lane *psgi_lane_create(uint64_t serial, uint32_t generation, uint32_t capac
 			     .mask = size - 1,
 			     .slots = slots,
 			     .ring = numbers,
-			     .home = numbers + size,
-			     .behind = numbers + size + capacity };
+			     .spent = numbers + size,
+			     .home = numbers + 2 * size,
+			     .behind = numbers + 2 * size + capacity };
 	psgi_recent_init(&lane->clock);
 	atomic_store_explicit(&lane->holders, 2, memory_order_relaxed);
 	return lane;
@@ -102,11 +103,19 @@ void psgi_lane_untake(psgi_lane *lane, psgi_job *job)
 	lane->home[lane->n_home++] = job->number;
 }
 
+/* Slots of detached jobs that have not been fetched.  Acquire: the worker has done with them. */
+static uint32_t spent(const psgi_lane *lane)
+{
+	return atomic_load_explicit(&lane->put_spent, memory_order_acquire) - lane->got_spent;
+}
+
 /* Takes all that others have returned.  Acquire: what they did with the slots is over. */
 static void gather(psgi_lane *lane)
 {
 	psgi_job *job = NULL;
 
+	for (uint32_t n = spent(lane); n > 0; n--)
+		lane->home[lane->n_home++] = lane->spent[lane->got_spent++ & lane->mask];
 	if (atomic_load_explicit(&lane->returned, memory_order_relaxed) != NULL)
 		job = atomic_exchange_explicit(&lane->returned, NULL, memory_order_acquire);
 	while (job != NULL) {
@@ -161,9 +170,10 @@ void psgi_lane_return(psgi_lane *lane, psgi_job *job)
 }
 
 /*
- * PARKED stands, then `refusing` is looked at; who refuses stores that, then
- * looks for PARKED, with a full fence on both sides: one of the two sees the
- * other.  It is taken back in the end, so that only who waits meets it.
+ * PARKED stands, then `refusing` and the spent slots are looked at; who refuses
+ * or adds one of those stores that, then looks for PARKED, with a full fence on
+ * both sides: one of the two sees the other.  It is taken back in the end, so that only who waits
+ * meets it.
  */
 bool psgi_lane_wait(psgi_lane *lane, const atomic_bool *refusing, int64_t deadline_ns)
 {
@@ -175,7 +185,7 @@ bool psgi_lane_wait(psgi_lane *lane, const atomic_bool *refusing, int64_t deadli
 						     memory_order_relaxed, memory_order_relaxed))
 		return true;
 	psgi_full_fence();
-	if (!atomic_load_explicit(refusing, memory_order_relaxed))
+	if (!atomic_load_explicit(refusing, memory_order_relaxed) && spent(lane) == 0)
 		in_time = psgi_futex_wait(futex_of(lane), (uint32_t)(uintptr_t)PARKED, &deadline);
 	head = PARKED;
 	(void)atomic_compare_exchange_strong_explicit(&lane->returned, &head, NULL,
@@ -190,6 +200,22 @@ void psgi_lane_wake(psgi_lane *lane)
 	if (atomic_compare_exchange_strong_explicit(&lane->returned, &head, NULL,
 						    memory_order_relaxed, memory_order_relaxed))
 		psgi_futex_wake(futex_of(lane));
+}
+
+/*
+ * Never full: there are not so many slots.  Release: the producer fills the slot
+ * again when our use of it is over.  Full fence: see psgi_lane_wait; what was
+ * stored before it are this core's own lines, so that it waits for nothing.
+ */
+void psgi_lane_give_back(psgi_lane *lane, const psgi_job *job)
+{
+	uint32_t put = atomic_load_explicit(&lane->put_spent, memory_order_relaxed);
+
+	lane->spent[put & lane->mask] = job->number;
+	atomic_store_explicit(&lane->put_spent, put + 1, memory_order_release);
+	psgi_full_fence();
+	if (atomic_load_explicit(&lane->returned, memory_order_relaxed) == PARKED)
+		psgi_lane_wake(lane);
 }
 
 static uint32_t length(const psgi_job *job)
@@ -232,7 +258,7 @@ static void seal(psgi_lane *lane)
 	/* Before the seal is seen, so that nobody counts down to zero too early. */
 	atomic_fetch_add_explicit(&lane->holders, fresh, memory_order_relaxed);
 	home = length(atomic_exchange_explicit(&lane->returned, &sealed, memory_order_acq_rel)) +
-	       lane->n_home;
+	       lane->n_home + spent(lane);
 	drop(lane, home + 1);
 }
 

@@ -42,6 +42,7 @@ typedef uint32_t psgi_entry;
 #define PSGI_ENTRY_RANK_BIT 16 /* and the next one */
 #define PSGI_ENTRY_RANK UINT32_C(3)
 #define PSGI_ENTRY_DEADLINE (UINT32_C(1) << 18) /* it has one */
+#define PSGI_ENTRY_DETACHED (UINT32_C(1) << 19) /* its kind is that */
 
 typedef struct psgi_lane {
 	/* constant */
@@ -52,10 +53,12 @@ typedef struct psgi_lane {
 	psgi_job *slots;  /* `capacity` of them, as of the next two */
 	uint32_t *home;   /* the producer's: numbers of the free slots */
 	uint32_t *behind; /* the worker's: by number, which slot is behind that in its queue */
+	uint32_t *spent;  /* a ring of numbers, from the worker to the producer */
 	psgi_entry *ring; /* in the same memory as those */
 
 	/* the producer's */
 	alignas(PSGI_CACHE_LINE) uint32_t n_home;
+	uint32_t got_spent;        /* entries so far */
 	_Atomic uint32_t fresh;    /* slots used so far; the rest was never touched */
 	_Atomic uint64_t accepted; /* written by the producer, read by all */
 	_Atomic uint64_t refused_full, refused_late;
@@ -83,6 +86,10 @@ typedef struct psgi_lane {
 		uint32_t n;
 		struct psgi_lane *next_turn;
 	} waiting[PSGI_RANKS];
+
+	/* slots of detached jobs that have run, so far; the worker's, for the producer to look at
+	 */
+	alignas(PSGI_CACHE_LINE) _Atomic uint32_t put_spent;
 
 	/* anybody's */
 	alignas(PSGI_CACHE_LINE) psgi_job *_Atomic returned;
@@ -141,6 +148,9 @@ static inline psgi_entry psgi_lane_get(psgi_lane *lane)
 {
 	return lane->ring[lane->got++ & lane->mask];
 }
+
+/* Gives back the slot of a detached job that has ended. */
+void psgi_lane_give_back(psgi_lane *lane, const psgi_job *job);
 
 /* The worker is closed and its thread gone.  The lane may be gone afterwards. */
 void psgi_lane_close(psgi_lane *lane);

@@ -26,7 +26,21 @@ static void leave_circle(psgi_queue *queue, psgi_lane *first, int rank)
 		last->waiting[rank].next_turn = first->waiting[rank].next_turn;
 }
 
-/* The slot itself is left alone but where it goes by deadline: it is cold yet. */
+/*
+ * The slot itself is left alone but where it goes by deadline, because it comes
+ * from another core.  It is asked for, to be there when its turn is: for writing
+ * where the job has states, its second line, too.
+ */
+static void prefetch(const psgi_job *job, bool detached)
+{
+	if (detached) {
+		__builtin_prefetch(job, 0);
+	} else {
+		__builtin_prefetch(job, 1);
+		__builtin_prefetch((const char *)job + PSGI_CACHE_LINE, 1);
+	}
+}
+
 void psgi_queue_push(psgi_queue *queue, psgi_lane *lane, psgi_entry entry)
 {
 	uint32_t number = entry & PSGI_ENTRY_NUMBER;
@@ -36,6 +50,7 @@ void psgi_queue_push(psgi_queue *queue, psgi_lane *lane, psgi_entry entry)
 		psgi_heap_push(&queue->earliest[rank], &lane->slots[number]);
 		return;
 	}
+	prefetch(&lane->slots[number], (entry & PSGI_ENTRY_DETACHED) != 0);
 	if (lane->waiting[rank].n++ == 0) {
 		lane->waiting[rank].first = number;
 		join_circle(queue, lane, rank);

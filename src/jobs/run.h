@@ -8,6 +8,9 @@
 /* Runs or ends one job that came out of the worker's queue; reads the clock when it took time. */
 void psgi_run(psgi_executor *executor, psg_worker *worker, psgi_job *job);
 
+/* Reads the clock if short jobs have run since it was read last, and counts the time as theirs. */
+void psgi_run_pay(psgi_executor *executor);
+
 /* Gives the device's idle memory back. */
 void psgi_run_trim(psgi_executor *executor);
 

@@ -54,6 +54,7 @@ static void take_joined(psgi_executor *executor)
  */
 static void attend(psgi_executor *executor)
 {
+	psgi_run_pay(executor);
 	(void)atomic_exchange_explicit(&executor->attention, false, memory_order_acquire);
 	if (atomic_exchange_explicit(&executor->trim, false, memory_order_acquire))
 		psgi_run_trim(executor);
@@ -97,6 +98,7 @@ static void settle_refusing(psgi_executor *executor)
 {
 	psgi_turn *next;
 
+	psgi_run_pay(executor);
 	executor->unsettled = false;
 	for (psgi_turn *turn = executor->turns.first; turn != NULL; turn = next) {
 		psg_worker *worker = worker_of(turn);
@@ -154,6 +156,7 @@ static bool idle(psgi_executor *executor)
 	uint32_t value;
 	bool ending;
 
+	psgi_run_pay(executor);
 	if (!spin(executor)) {
 		/* Before the last look: a signal after it makes the wait return. */
 		value = psgi_event_value(&executor->work);

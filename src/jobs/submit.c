@@ -183,6 +183,21 @@ static int64_t time_of(psgi_lane *lane, bool seen, int64_t deadline_ns)
 	return deadline_ns != PSGI_NEVER ? psg_now_ns() : psgi_recent_ns(&lane->clock);
 }
 
+/* The job is in the ring; it may be over, and its slot somebody else's. */
+static void announce(psg_worker *worker, psgi_lane *lane, uint8_t rank, int64_t deadline_ns)
+{
+	fence(lane, rank, deadline_ns);
+	if (!atomic_load_explicit(&lane->noticed, memory_order_relaxed)) {
+		atomic_store_explicit(&lane->noticed, true, memory_order_relaxed);
+		psgi_lanes_mark(&worker->lanes, lane);
+		psgi_event_signal(&worker->executor->work);
+	}
+	if (rank == PSGI_URGENT && !atomic_load_explicit(&worker->urgent, memory_order_relaxed))
+		atomic_store_explicit(&worker->urgent, true, memory_order_relaxed);
+	if (deadline_ns != PSGI_NEVER)
+		psgi_keeper_watch(&worker->keeper, deadline_ns);
+}
+
 /* Cannot fail. */
 static void commit(psg_worker *worker, psgi_job *job, psg_future **out)
 {
@@ -209,17 +224,18 @@ static void commit(psg_worker *worker, psgi_job *job, psg_future **out)
 	atomic_store_explicit(&future->word, PSGI_QUEUED + PSGI_HOLD + handles,
 			      memory_order_release);
 	psgi_lane_put(lane, entry_of(job, deadline));
-	/* From here on the job may be over, and its slot somebody else's. */
-	fence(lane, rank, deadline);
-	if (!atomic_load_explicit(&lane->noticed, memory_order_relaxed)) {
-		atomic_store_explicit(&lane->noticed, true, memory_order_relaxed);
-		psgi_lanes_mark(&worker->lanes, lane);
-		psgi_event_signal(&worker->executor->work);
-	}
-	if (rank == PSGI_URGENT && !atomic_load_explicit(&worker->urgent, memory_order_relaxed))
-		atomic_store_explicit(&worker->urgent, true, memory_order_relaxed);
-	if (deadline != PSGI_NEVER)
-		psgi_keeper_watch(&worker->keeper, deadline);
+	announce(worker, lane, rank, deadline);
+}
+
+/* Of one that nobody will look at but the worker, in the ring's order. */
+static void commit_detached(psg_worker *worker, psgi_job *job)
+{
+	psgi_lane *lane = job->lane;
+	uint8_t rank = job->rank;
+
+	psgi_count(&lane->accepted);
+	psgi_lane_put(lane, entry_of(job, PSGI_NEVER) | PSGI_ENTRY_DETACHED);
+	announce(worker, lane, rank, PSGI_NEVER);
 }
 
 static psg_status fail(psg_future **out, psg_status status)
@@ -237,10 +253,15 @@ psg_status psg_submit_function(psg_worker *worker, psg_job_fn fn, void *arg,
 
 	if (status != PSG_OK)
 		return fail(out, status);
-	job->kind = PSGI_JOB_FUNCTION;
 	job->fn = fn;
 	job->arg = arg;
-	commit(worker, job, out);
+	if (out == NULL && !job->has_options) {
+		job->kind = PSGI_JOB_DETACHED;
+		commit_detached(worker, job);
+	} else {
+		job->kind = PSGI_JOB_FUNCTION;
+		commit(worker, job, out);
+	}
 	return PSG_OK;
 }
 

@@ -195,7 +195,8 @@ static void drop_queued(void *user, psgi_job *job)
 
 /*
  * The queued jobs end here, in their slots: the worker may be in a long one.
- * What a submission under way still brings, the worker ends.
+ * What a submission under way still brings, the worker ends; so it does with
+ * detached jobs, whose end nobody could see.
  */
 void psg_worker_abort(psg_worker *worker)
 {
