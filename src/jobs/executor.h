@@ -14,6 +14,7 @@
 #include "base/recent.h"
 #include "jobs/ec.h"
 #include "jobs/lane.h"
+#include "jobs/patience.h"
 #include "jobs/turns.h"
 
 #include <pagesift/device.h>
@@ -41,6 +42,7 @@ typedef struct psgi_executor {
 	 * for yet; see run.c. */
 	uint32_t unpaid;
 	struct psg_worker *who_owes;
+	psgi_patience patience; /* when there is nothing to run */
 	psg_device *device;
 	psg_device *host; /* a core for what the device fails to do; NULL: it never did */
 	psg_error error;  /* scratch of the job that runs; of opening */

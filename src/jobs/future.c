@@ -8,8 +8,10 @@
 #include "base/fork.h"
 #include "jobs/completion.h"
 #include "jobs/futex.h"
+#include "jobs/patience.h"
 #include "jobs/wait.h"
 
+#include <ck_pr.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -198,12 +200,43 @@ void psgi_future_sleep(psg_future *future, uint64_t word)
 		(void)psgi_futex_wait(futex_of(future), (uint32_t)word, &never);
 }
 
+static _Thread_local psgi_patience patience;
+
+static bool sees_end(const psg_future *future, int64_t until_ns)
+{
+	do {
+		for (int i = 0; i < 16; i++) {
+			if (psgi_future_is(
+				    atomic_load_explicit(&future->word, memory_order_acquire),
+				    PSGI_DONE))
+				return true;
+			ck_pr_stall();
+		}
+	} while (psg_now_ns() < until_ns);
+	return false;
+}
+
+static bool ends_soon(const psg_future *future, int64_t deadline_ns)
+{
+	int64_t until;
+	bool ends;
+
+	if (!psgi_patience_lasts(&patience))
+		return false;
+	until = psg_now_ns() + PSGI_PATIENCE_NS;
+	ends = sees_end(future, until < deadline_ns ? until : deadline_ns);
+	psgi_patience_note(&patience, !ends);
+	return ends;
+}
+
 /* Signals and stale wake-ups lead back to the top. */
 bool psgi_future_await(psg_future *future, int64_t deadline_ns)
 {
 	const struct timespec deadline = psgi_timespec(deadline_ns < 1 ? 1 : deadline_ns);
 	uint64_t word = atomic_load_explicit(&future->word, memory_order_acquire);
 
+	if (psgi_future_is(word, PSGI_DONE) || ends_soon(future, deadline_ns))
+		return true;
 	while (!psgi_future_is(word, PSGI_DONE)) {
 		bool timed_out;
 

@@ -112,9 +112,6 @@ static void settle_refusing(psgi_executor *executor)
 
 /* --- sleeping --- */
 
-/* How long to look on before falling asleep; chosen: about what that and a wake-up cost. */
-#define SPIN_NS 5000
-
 static bool something_new(const psgi_executor *executor)
 {
 	for (psgi_turn *turn = executor->turns.first; turn != NULL; turn = turn->next)
@@ -123,18 +120,27 @@ static bool something_new(const psgi_executor *executor)
 	return atomic_load_explicit(&executor->attention, memory_order_relaxed);
 }
 
-static bool spin(const psgi_executor *executor)
+static bool sees_something(const psgi_executor *executor, int64_t until_ns)
 {
-	int64_t until = executor->now_ns + SPIN_NS;
-
-	while (psg_now_ns() < until) {
+	do {
 		for (int i = 0; i < 16; i++) {
 			if (something_new(executor))
 				return true;
 			ck_pr_stall();
 		}
-	}
+	} while (psg_now_ns() < until_ns);
 	return false;
+}
+
+static bool gets_something_soon(psgi_executor *executor)
+{
+	bool found;
+
+	if (!psgi_patience_lasts(&executor->patience))
+		return false;
+	found = sees_something(executor, psg_now_ns() + PSGI_PATIENCE_NS);
+	psgi_patience_note(&executor->patience, !found);
+	return found;
 }
 
 /* No worker has anything to do; false: one has. */
@@ -150,24 +156,28 @@ static bool settle_all(psgi_executor *executor)
 	return all;
 }
 
-/* Nothing is queued: false when the thread is to end. */
+/* Nothing is queued: until something is new, or for no reason; false when the thread is to end. */
+static bool rest(psgi_executor *executor)
+{
+	/* Before the last look: a signal after it makes the wait return. */
+	uint32_t value = psgi_event_value(&executor->work);
+	bool ending = atomic_load_explicit(&executor->ending, memory_order_acquire);
+
+	if (!settle_all(executor) ||
+	    atomic_load_explicit(&executor->attention, memory_order_relaxed))
+		return true;
+	if (ending)
+		return false;
+	(void)psgi_event_wait(&executor->work, value, PSGI_NEVER);
+	return true;
+}
+
+/* As above. */
 static bool idle(psgi_executor *executor)
 {
-	uint32_t value;
-	bool ending;
-
 	psgi_run_pay(executor);
-	if (!spin(executor)) {
-		/* Before the last look: a signal after it makes the wait return. */
-		value = psgi_event_value(&executor->work);
-		ending = atomic_load_explicit(&executor->ending, memory_order_acquire);
-		if (settle_all(executor) &&
-		    !atomic_load_explicit(&executor->attention, memory_order_relaxed)) {
-			if (ending)
-				return false;
-			(void)psgi_event_wait(&executor->work, value, PSGI_NEVER);
-		}
-	}
+	if (!gets_something_soon(executor) && !rest(executor))
+		return false;
 	executor->now_ns = psg_now_ns();
 	return true;
 }
