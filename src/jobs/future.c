@@ -32,12 +32,17 @@ static bool in_callback(const psg_future *future)
 	return false;
 }
 
+static uint64_t serial_of(const psg_future *future)
+{
+	return future->class->serial != NULL ? future->class->serial(future) : 0;
+}
+
 uint64_t psgi_future_callbacks(uint64_t serial)
 {
 	uint64_t n = 0;
 
 	for (const struct frame *frame = frames; frame != NULL; frame = frame->outer)
-		n += frame->future->serial == serial;
+		n += serial_of(frame->future) == serial;
 	return n;
 }
 
@@ -254,7 +259,7 @@ psg_status psgi_future_may_wait(const psg_future *future)
 {
 	if (forked(future))
 		return PSG_FORKED;
-	if (future->serial != 0 && future->serial >> 32 == psgi_this_executor)
+	if (psgi_this_executor != 0 && serial_of(future) >> 32 == psgi_this_executor)
 		return PSG_INVALID; /* it would wait for itself */
 	return PSG_OK;
 }

@@ -52,6 +52,8 @@ typedef struct psgi_future_class {
 	void (*recycle)(psg_future *future);
 	/* The outputs of one that ended well; NULL: this class has none. */
 	bool (*tensors)(psg_future *future, psg_tensor *const **tensors, size_t *n);
+	/* The serial of the worker that completes it; NULL: none does. */
+	uint64_t (*serial)(const psg_future *future);
 } psgi_future_class;
 
 /*
@@ -77,7 +79,6 @@ struct psg_future {
 	};
 	const char *message; /* NULL: the status says it all */
 	char *owned;         /* `message` when it is to be freed */
-	uint64_t serial;     /* of the worker that completes it; 0: a promise */
 };
 
 /* --- for whoever completes --- */

@@ -4,6 +4,11 @@
 
 #include "jobs/heap.h"
 
+static psgi_extra *links(const psgi_job *job)
+{
+	return psgi_extra_of(job);
+}
+
 /* Relaxed: the ring that brought the jobs ordered this. */
 static bool goes_first(const psgi_job *a, const psgi_job *b)
 {
@@ -22,15 +27,15 @@ static psgi_job *meld(psgi_job *a, psgi_job *b)
 	psgi_job *first = goes_first(a, b) ? a : b;
 	psgi_job *second = first == a ? b : a;
 
-	second->next = first->child;
-	first->child = second;
+	links(second)->next = links(first)->child;
+	links(first)->child = second;
 	return first;
 }
 
 void psgi_heap_push(psgi_job **heap, psgi_job *job)
 {
-	job->child = NULL;
-	job->next = NULL;
+	links(job)->child = NULL;
+	links(job)->next = NULL;
 	*heap = *heap != NULL ? meld(*heap, job) : job;
 }
 
@@ -40,15 +45,15 @@ static psgi_job *pair(psgi_job *siblings)
 	psgi_job *pairs = NULL;
 
 	while (siblings != NULL) {
-		psgi_job *a = siblings, *b = a->next;
+		psgi_job *a = siblings, *b = links(a)->next;
 
-		siblings = b != NULL ? b->next : NULL;
-		a->next = NULL;
+		siblings = b != NULL ? links(b)->next : NULL;
+		links(a)->next = NULL;
 		if (b != NULL) {
-			b->next = NULL;
+			links(b)->next = NULL;
 			a = meld(a, b);
 		}
-		a->next = pairs;
+		links(a)->next = pairs;
 		pairs = a;
 	}
 	return pairs;
@@ -56,12 +61,12 @@ static psgi_job *pair(psgi_job *siblings)
 
 psgi_job *psgi_heap_pop(psgi_job **heap)
 {
-	psgi_job *first = *heap, *pairs = pair(first->child), *rest = NULL;
+	psgi_job *first = *heap, *pairs = pair(links(first)->child), *rest = NULL;
 
 	while (pairs != NULL) {
-		psgi_job *next = pairs->next;
+		psgi_job *next = links(pairs)->next;
 
-		pairs->next = NULL;
+		links(pairs)->next = NULL;
 		rest = rest != NULL ? meld(pairs, rest) : pairs;
 		pairs = next;
 	}

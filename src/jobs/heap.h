@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Jobs by deadline: a pairing heap whose links are in the jobs, so that putting
+ * Jobs by deadline: a pairing heap whose links are the jobs' own, so that putting
  * one in cannot fail.  Of equal deadlines the one that was queued first comes
  * first.  Only the worker's thread comes here.
  */
 #ifndef PSG_JOBS_HEAP_H
 #define PSG_JOBS_HEAP_H
 
-#include "jobs/job.h"
+#include "jobs/lane.h"
 
 /* `*heap` is the first job; NULL: there is none. */
 void psgi_heap_push(psgi_job **heap, psgi_job *job);

@@ -44,23 +44,24 @@ static psg_status run_model(psgi_job *job, const psg_worker *worker, psg_device 
 			    psgi_outcome *outcome, psg_error *error)
 {
 	struct stop stop = { .worker = worker, .future = &job->future, .outcome = PSGI_FAILED };
-	size_t n_out = psg_model_outputs(job->model.model);
+	psgi_extra *extra = psgi_extra_of(job);
+	size_t n_out = psg_model_outputs(extra->model.model);
 	psg_status status;
 
-	job->out = job->few_out;
+	extra->out = extra->few_out;
 	if (n_out > PSGI_SLOT_TENSORS) {
-		job->out = calloc(n_out, sizeof(psg_tensor *));
-		if (job->out == NULL)
+		extra->out = calloc(n_out, sizeof(psg_tensor *));
+		if (extra->out == NULL)
 			return psgi_fail(error, PSG_NOMEM, "no memory for %zu outputs", n_out);
 	}
-	status = psg_model_run(job->model.model, device, job->model.in, job->model.n_in, job->out,
-			       n_out, wants_stop, &stop, error);
+	status = psg_model_run(extra->model.model, device, extra->model.in, extra->model.n_in,
+			       extra->out, n_out, wants_stop, &stop, error);
 	if (status == PSG_OK) {
-		job->n_out = n_out;
+		extra->n_out = n_out;
 		return PSG_OK;
 	}
-	if (job->out != job->few_out)
-		free(job->out);
+	if (extra->out != extra->few_out)
+		free(extra->out);
 	if (status != PSG_CANCELLED || stop.status == PSG_OK)
 		return status;
 	*outcome = stop.outcome;
@@ -70,13 +71,14 @@ static psg_status run_model(psgi_job *job, const psg_worker *worker, psg_device 
 
 static psg_status run_op(psgi_job *job, psg_device *device, psg_error *error)
 {
+	psgi_extra *extra = psgi_extra_of(job);
 	size_t n_out = 0; /* the least */
 	psg_status status;
 
-	job->out = job->few_out;
-	status = psg_op_run(device, &job->op, job->out, &n_out, error);
+	extra->out = extra->few_out;
+	status = psg_op_run(device, &extra->op, extra->out, &n_out, error);
 	if (status == PSG_OK)
-		job->n_out = n_out;
+		extra->n_out = n_out;
 	return status;
 }
 
@@ -168,31 +170,33 @@ psg_status psgi_job_run(psgi_job *job, psg_worker *worker, psgi_outcome *outcome
 
 void psgi_job_drop_inputs(psgi_job *job)
 {
+	psgi_extra *extra = psgi_extra_of(job);
+
 	switch ((psgi_job_kind)job->kind) {
 	case PSGI_JOB_FUNCTION:
 	case PSGI_JOB_DETACHED:
 		return;
 	case PSGI_JOB_OP:
-		for (size_t i = 0; i < job->op.n_in; i++)
-			psg_tensor_unref(job->op.in[i]);
+		for (size_t i = 0; i < extra->op.n_in; i++)
+			psg_tensor_unref(extra->op.in[i]);
 		return;
 	case PSGI_JOB_MODEL:
-		for (size_t i = 0; i < job->model.n_in; i++)
-			psg_tensor_unref(job->model.in[i]);
-		if (job->model.in != job->model.few)
-			free(job->model.in);
-		psg_model_unref(job->model.model);
+		for (size_t i = 0; i < extra->model.n_in; i++)
+			psg_tensor_unref(extra->model.in[i]);
+		if (extra->model.in != extra->model.few)
+			free(extra->model.in);
+		psg_model_unref(extra->model.model);
 		return;
 	}
 }
 
-static void drop_outputs(psgi_job *job)
+static void drop_outputs(psgi_extra *extra)
 {
-	for (size_t i = 0; i < job->n_out; i++)
-		psg_tensor_unref(job->out[i]);
-	if (job->n_out > 0 && job->out != job->few_out)
-		free(job->out);
-	job->n_out = 0;
+	for (size_t i = 0; i < extra->n_out; i++)
+		psg_tensor_unref(extra->out[i]);
+	if (extra->n_out > 0 && extra->out != extra->few_out)
+		free(extra->out);
+	extra->n_out = 0;
 }
 
 /* --- ending away from the worker --- */
@@ -267,7 +271,8 @@ static void recycle(psg_future *future)
 
 	/* A function that ended well has left neither outputs nor a message. */
 	if (job->kind != PSGI_JOB_FUNCTION || future->status != PSG_OK) {
-		drop_outputs(job);
+		if (job->kind != PSGI_JOB_FUNCTION)
+			drop_outputs(psgi_extra_of(job));
 		free(future->owned);
 		future->owned = NULL;
 		future->message = NULL;
@@ -278,13 +283,21 @@ static void recycle(psg_future *future)
 
 static bool tensors(psg_future *future, psg_tensor *const **out, size_t *n)
 {
-	psgi_job *job = psgi_job_of(future);
+	const psgi_job *job = psgi_job_of(future);
 
 	if (job->kind == PSGI_JOB_FUNCTION)
 		return false;
-	*out = job->out;
-	*n = job->n_out;
+	*out = psgi_extra_of(job)->out;
+	*n = psgi_extra_of(job)->n_out;
 	return true;
 }
 
-const psgi_future_class psgi_job_class = { cancel, abandon, recycle, tensors };
+static uint64_t serial(const psg_future *future)
+{
+	const psgi_job *job =
+		(const psgi_job *)(const void *)((const char *)future - offsetof(psgi_job, future));
+
+	return job->lane->serial;
+}
+
+const psgi_future_class psgi_job_class = { cancel, abandon, recycle, tensors, serial };

@@ -41,19 +41,33 @@ typedef enum psgi_outcome {
 #define PSGI_CACHE_LINE 64
 
 /*
- * A function job without options touches the first cache line of its slot, and
- * its worker alone the second.
+ * A slot.  A function job without options touches the first cache line, and its
+ * worker alone the second.
  */
 typedef struct psgi_job {
 	alignas(PSGI_CACHE_LINE) struct psgi_lane *lane;
-	psg_job_fn fn; /* of a function, as the next one */
+	union {
+		psg_job_fn fn;         /* of a function, as the next one */
+		struct psgi_job *next; /* in the lane's stack of returned slots */
+	};
 	void *arg;
 	uint32_t number; /* of the slot in its lane */
 	uint8_t rank, kind;
 	bool cpu_fallback;
 	bool has_options; /* one of the future's fields for them is not as in a free slot */
 	psg_future future;
-	struct psgi_job *next; /* in the lane's stack of returned slots, or in a heap */
+} psgi_job;
+
+_Static_assert(offsetof(psgi_job, future.started_ns) == PSGI_CACHE_LINE &&
+		       sizeof(psgi_job) == 2 * PSGI_CACHE_LINE,
+	       "the parts of a job lie in the cache lines that are meant");
+
+/*
+ * What a job has beside its slot when it is no function or goes by its deadline.
+ * In an array of its own, so that slots of functions lie close together: with
+ * many lanes it is pages that the processor must look up.
+ */
+typedef struct psgi_extra {
 	union {
 		psg_op op;
 		struct {
@@ -66,12 +80,8 @@ typedef struct psgi_job {
 	psg_tensor **out; /* `few_out`, or allocated; set by the run */
 	size_t n_out;
 	psg_tensor *few_out[PSGI_SLOT_TENSORS];
-	struct psgi_job *child; /* in a heap (heap.h) */
-} psgi_job;
-
-_Static_assert(offsetof(psgi_job, future.started_ns) == PSGI_CACHE_LINE &&
-		       offsetof(psgi_job, future.owned) <= 2 * PSGI_CACHE_LINE,
-	       "the parts of a job lie in the cache lines that are meant");
+	psgi_job *next, *child; /* in a heap (heap.h) */
+} psgi_extra;
 
 /* Makes the slot's options those of a free one: submissions write only what differs. */
 void psgi_job_clear_options(psgi_job *job);

@@ -43,14 +43,16 @@ psgi_lane *psgi_lane_create(uint64_t serial, uint32_t generation, uint32_t capac
 {
 	uint32_t size = ring_size(capacity);
 	psgi_lane *lane = aligned_alloc(PSGI_CACHE_LINE, sizeof(*lane));
-	/* Neither is cleared, so that slots which are never used are never touched. */
+	/* None of these is cleared, so that slots which are never used are never touched. */
 	psgi_job *slots = aligned_alloc(alignof(psgi_job), capacity * sizeof(*slots));
+	psgi_extra *extras = malloc(capacity * sizeof(*extras));
 	uint32_t *numbers = malloc((2 * (size_t)size + 2 * (size_t)capacity) * sizeof(*numbers));
 
-	if (lane == NULL || numbers == NULL || slots == NULL) {
+	if (lane == NULL || numbers == NULL || slots == NULL || extras == NULL) {
 		free(lane);
 		free(numbers);
 		free(slots);
+		free(extras);
 		return NULL;
 	}
 	*lane = (psgi_lane){ .serial = serial,
@@ -59,6 +61,7 @@ psgi_lane *psgi_lane_create(uint64_t serial, uint32_t generation, uint32_t capac
 			     .index = index,
 			     .mask = size - 1,
 			     .slots = slots,
+			     .extras = extras,
 			     .ring = numbers,
 			     .spent = numbers + size,
 			     .home = numbers + 2 * size,
@@ -74,6 +77,7 @@ static void drop(psgi_lane *lane, uint32_t holders)
 	if (atomic_fetch_sub_explicit(&lane->holders, holders, memory_order_acq_rel) != holders)
 		return;
 	free(lane->slots);
+	free(lane->extras);
 	free(lane->ring);
 	free(lane);
 }
@@ -85,14 +89,11 @@ static psgi_job *break_in(psgi_lane *lane, uint32_t fresh)
 {
 	psgi_job *job = &lane->slots[fresh];
 
-	job->future = (psg_future){ .class = &psgi_job_class,
-				    .generation = lane->generation,
-				    .serial = lane->serial };
+	job->future = (psg_future){ .class = &psgi_job_class, .generation = lane->generation };
 	atomic_store_explicit(&job->future.deadline_ns, PSGI_NEVER, memory_order_relaxed);
 	atomic_store_explicit(&job->future.word, PSGI_DONE, memory_order_relaxed);
 	job->lane = lane;
 	job->number = fresh;
-	job->n_out = 0;
 	job->has_options = false;
 	atomic_store_explicit(&lane->fresh, fresh + 1, memory_order_release);
 	return job;

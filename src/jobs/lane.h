@@ -49,8 +49,9 @@ typedef struct psgi_lane {
 	uint64_t serial;     /* of the worker */
 	uint32_t generation; /* of the process */
 	uint32_t capacity, index;
-	uint32_t mask;    /* of the ring's size, which is a power of two above the capacity */
-	psgi_job *slots;  /* `capacity` of them, as of the next two */
+	uint32_t mask;   /* of the ring's size, which is a power of two above the capacity */
+	psgi_job *slots; /* `capacity` of them, as of the next three */
+	psgi_extra *extras;
 	uint32_t *home;   /* the producer's: numbers of the free slots */
 	uint32_t *behind; /* the worker's: by number, which slot is behind that in its queue */
 	uint32_t *spent;  /* a ring of numbers, from the worker to the producer */
@@ -98,6 +99,11 @@ typedef struct psgi_lane {
 	_Atomic uint64_t ended;                  /* away from the worker */
 	_Atomic uint64_t outcome[PSGI_OUTCOMES]; /* of those */
 } psgi_lane;
+
+static inline psgi_extra *psgi_extra_of(const psgi_job *job)
+{
+	return &job->lane->extras[job->number];
+}
 
 /* Attached to no thread; held by the worker and by its producer's side.  NULL without memory. */
 psgi_lane *psgi_lane_create(uint64_t serial, uint32_t generation, uint32_t capacity,

@@ -279,7 +279,8 @@ psg_status psg_submit(psg_worker *worker, const psg_op *op, const psg_job_option
 	if (status != PSG_OK)
 		return fail(out, status);
 	job->kind = PSGI_JOB_OP;
-	job->op = *op;
+	psgi_extra_of(job)->op = *op;
+	psgi_extra_of(job)->n_out = 0;
 	for (size_t i = 0; i < op->n_in; i++)
 		if (op->in[i] != NULL)
 			(void)psg_tensor_ref(op->in[i]);
@@ -304,6 +305,7 @@ psg_status psg_submit_model(psg_worker *worker, psg_model *model, psg_tensor *co
 			    size_t n_in, const psg_job_options *options, psg_future **out,
 			    psg_error *error)
 {
+	psgi_extra *extra;
 	psgi_job *job;
 	psg_status status = check_inputs(model, in, n_in, error);
 
@@ -311,10 +313,12 @@ psg_status psg_submit_model(psg_worker *worker, psg_model *model, psg_tensor *co
 		status = take_slot(worker, options != NULL ? options : &no_options, &job, error);
 	if (status != PSG_OK)
 		return fail(out, status);
-	job->model.in = job->model.few;
+	extra = psgi_extra_of(job);
+	extra->n_out = 0;
+	extra->model.in = extra->model.few;
 	if (n_in > PSGI_SLOT_TENSORS) {
-		job->model.in = calloc(n_in, sizeof(psg_tensor *));
-		if (job->model.in == NULL) {
+		extra->model.in = calloc(n_in, sizeof(psg_tensor *));
+		if (extra->model.in == NULL) {
 			psgi_job_clear_options(job);
 			psgi_lane_untake(job->lane, job);
 			return fail(out, psgi_fail(error, PSG_NOMEM,
@@ -322,10 +326,10 @@ psg_status psg_submit_model(psg_worker *worker, psg_model *model, psg_tensor *co
 		}
 	}
 	job->kind = PSGI_JOB_MODEL;
-	job->model.model = psg_model_ref(model);
-	job->model.n_in = n_in;
+	extra->model.model = psg_model_ref(model);
+	extra->model.n_in = n_in;
 	for (size_t i = 0; i < n_in; i++)
-		job->model.in[i] = psg_tensor_ref(in[i]);
+		extra->model.in[i] = psg_tensor_ref(in[i]);
 	commit(worker, job, out);
 	return PSG_OK;
 }
