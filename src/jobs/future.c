@@ -73,23 +73,6 @@ void psgi_future_wake(const psg_future *future)
 
 /* --- transitions --- */
 
-/*
- * Acquire: the claimer sees the job as submitted.  Release is not needed for
- * the claim itself (nothing was written yet), but the swap also keeps what
- * earlier holders released, for whoever drops last.
- */
-bool psgi_future_claim(psg_future *future, uint64_t refs)
-{
-	uint64_t word = atomic_load_explicit(&future->word, memory_order_relaxed);
-
-	while (psgi_future_is(word, PSGI_QUEUED))
-		if (atomic_compare_exchange_weak_explicit(
-			    &future->word, &word, word + PSGI_RUNNING + refs, memory_order_acq_rel,
-			    memory_order_relaxed))
-			return true;
-	return false;
-}
-
 bool psgi_future_hold(psg_future *future)
 {
 	uint64_t word = atomic_load_explicit(&future->word, memory_order_relaxed);

@@ -83,8 +83,23 @@ struct psg_future {
 
 /* --- for whoever completes --- */
 
-/* QUEUED to RUNNING and `refs` more; false: it was not queued any more. */
-bool psgi_future_claim(psg_future *future, uint64_t refs);
+/*
+ * QUEUED to RUNNING and `refs` more; false: it was not queued any more.
+ * Acquire: the claimer sees the job as submitted.  Release is not needed for
+ * the claim itself (nothing was written yet), but the swap also keeps what
+ * earlier holders released, for whoever drops last.
+ */
+static inline bool psgi_future_claim(psg_future *future, uint64_t refs)
+{
+	uint64_t word = atomic_load_explicit(&future->word, memory_order_relaxed);
+
+	while ((word & PSGI_STATE) == PSGI_QUEUED)
+		if (atomic_compare_exchange_weak_explicit(
+			    &future->word, &word, word + PSGI_RUNNING + refs, memory_order_acq_rel,
+			    memory_order_relaxed))
+			return true;
+	return false;
+}
 
 /* One more hold if it is queued. */
 bool psgi_future_hold(psg_future *future);

@@ -85,16 +85,8 @@ static psg_status run_op(psgi_job *job, psg_device *device, psg_error *error)
 static psg_status run_on(psgi_job *job, const psg_worker *worker, psg_device *device,
 			 psgi_outcome *outcome, psg_error *error)
 {
-	switch ((psgi_job_kind)job->kind) {
-	case PSGI_JOB_FUNCTION:
-	case PSGI_JOB_DETACHED:
-		return job->fn(device, job->arg, error);
-	case PSGI_JOB_OP:
-		return run_op(job, device, error);
-	case PSGI_JOB_MODEL:
-		return run_model(job, worker, device, outcome, error);
-	}
-	return PSG_INVALID;
+	return job->kind == PSGI_JOB_OP ? run_op(job, device, error)
+					: run_model(job, worker, device, outcome, error);
 }
 
 /* One core: when a GPU has failed, others want them too. */
@@ -146,21 +138,42 @@ static void add_places(psg_worker *worker, struct places before)
 	psgi_count_more(&worker->ops_on_cpu, now.on_cpu - before.on_cpu);
 }
 
-psg_status psgi_job_run(psgi_job *job, psg_worker *worker, psgi_outcome *outcome, psg_error *error)
+/* A function is told of a failure of the device like everybody, and that is all. */
+static psg_status run_function(const psgi_job *job, psg_device *device, psg_error *error)
+{
+	psg_status status = job->fn(device, job->arg, error);
+
+	if (status == PSG_OK)
+		error->message[0] = '\0'; /* it may have met a failure and got over it */
+	return status;
+}
+
+static psg_status run_tensors(psgi_job *job, psg_worker *worker, psgi_outcome *outcome,
+			      psg_error *error)
 {
 	const psgi_executor *executor = worker->executor;
 	struct places before = count_places(executor);
-	psg_status status;
+	psg_status status = run_on(job, worker, executor->device, outcome, error);
 
-	*outcome = PSGI_FAILED;
-	status = run_on(job, worker, executor->device, outcome, error);
 	if (status == PSG_OK)
-		error->message[0] = '\0'; /* it may have met a failure and got over it */
-	if (job->cpu_fallback && job->kind != PSGI_JOB_FUNCTION && psgi_device_failed(status) &&
+		error->message[0] = '\0'; /* as above */
+	if (job->cpu_fallback && psgi_device_failed(status) &&
 	    executor->info.kind != PSG_DEVICE_CPU)
 		status = run_on_host(job, worker, outcome, error);
 	if (job->kind == PSGI_JOB_OP)
 		add_places(worker, before);
+	return status;
+}
+
+psg_status psgi_job_run(psgi_job *job, psg_worker *worker, psgi_outcome *outcome, psg_error *error)
+{
+	psg_status status;
+
+	*outcome = PSGI_FAILED;
+	if (job->kind == PSGI_JOB_FUNCTION || job->kind == PSGI_JOB_DETACHED)
+		status = run_function(job, worker->executor->device, error);
+	else
+		status = run_tensors(job, worker, outcome, error);
 	if (status == PSG_OK)
 		*outcome = PSGI_COMPLETED;
 	return status;

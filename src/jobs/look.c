@@ -3,12 +3,8 @@
 
 #include "jobs/look.h"
 
-/*
- * The lanes are looked at again after this many jobs, or this much time (measured: a look costs 20
- * to 100 ns a lane, a no-op job 50), and always when a job may be there that goes first.
- */
+/* Jobs until the next look, when none is due before. */
 #define LOOK_JOBS 64
-#define LOOK_NS 20000
 
 /* A lane found empty this often in a row is not polled any more, until it marks itself. */
 #define IDLE_LOOKS 16
@@ -118,7 +114,7 @@ static void look_at_polled(psg_worker *worker)
 	}
 }
 
-static void look(psg_worker *worker, int64_t now_ns)
+void psgi_look(psg_worker *worker, int64_t now_ns)
 {
 	worker->until_look = LOOK_JOBS;
 	worker->looked_ns = now_ns;
@@ -130,22 +126,6 @@ static void look(psg_worker *worker, int64_t now_ns)
 	if (psgi_lanes_marked(&worker->lanes))
 		psgi_lanes_take_marked(&worker->lanes, start_polling, worker);
 	look_at_polled(worker);
-}
-
-/* Could a job be in a lane that goes before the next one of the queue? */
-static bool must_look(psg_worker *worker, int64_t now_ns)
-{
-	int rank = psgi_queue_rank(&worker->queue);
-
-	return rank >= PSGI_BACKGROUND || /* none, or one that waits for all others */
-	       atomic_load_explicit(&worker->urgent, memory_order_relaxed) ||
-	       --worker->until_look == 0 || now_ns - worker->looked_ns > LOOK_NS;
-}
-
-void psgi_look(psg_worker *worker, int64_t now_ns)
-{
-	if (must_look(worker, now_ns))
-		look(worker, now_ns);
 }
 
 bool psgi_look_finds(const psg_worker *worker)

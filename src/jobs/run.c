@@ -209,21 +209,25 @@ void psgi_run(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 		executor->now_ns = psgi_recent_ns(&executor->clock);
 }
 
+/* The next one that came after the executor had left. */
+static psgi_job *next_left(psg_worker *worker, int64_t now_ns)
+{
+	if (psgi_queue_rank(&worker->queue) == PSGI_RANKS)
+		psgi_look(worker, now_ns);
+	return psgi_queue_pop(&worker->queue);
+}
+
 void psgi_run_rest(psg_worker *worker)
 {
 	int64_t now = psg_now_ns();
 	psgi_job *job;
 
-	for (psgi_look(worker, now); (job = psgi_queue_pop(&worker->queue)) != NULL;
-	     psgi_look(worker, now)) {
-		if (job->kind == PSGI_JOB_DETACHED) {
+	while ((job = next_left(worker, now)) != NULL) {
+		if (job->kind == PSGI_JOB_DETACHED)
 			end_detached(worker, job, PSGI_FAILED);
-			continue;
-		}
-		if (!psgi_future_claim(&job->future, 0)) {
+		else if (!psgi_future_claim(&job->future, 0))
 			psgi_future_drop(&job->future, PSGI_HOLD);
-			continue;
-		}
-		end_unstarted(worker, job, PSGI_FAILED, PSG_SHUTDOWN, now);
+		else
+			end_unstarted(worker, job, PSGI_FAILED, PSG_SHUTDOWN, now);
 	}
 }

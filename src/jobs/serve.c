@@ -24,7 +24,8 @@ static psgi_job *next_job(psgi_executor *executor, psg_worker **whose)
 	for (; turn != NULL; turn = turn->next) {
 		psg_worker *worker = worker_of(turn);
 
-		psgi_look(worker, executor->now_ns);
+		if (psgi_look_is_due(worker, executor->now_ns))
+			psgi_look(worker, executor->now_ns);
 		turn->waits = psgi_queue_rank(&worker->queue) < PSGI_RANKS;
 	}
 	turn = psgi_turns_next(&executor->turns);
