@@ -5,8 +5,8 @@ WRAP_MEMORY = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray
 	-Wl,--wrap=aligned_alloc,--wrap=posix_memalign,--wrap=strdup,--wrap=pthread_create
 JOBS_TESTS = tests/test_jobs_future tests/test_jobs_worker tests/test_jobs_time tests/test_jobs_host \
 	tests/test_jobs_stress tests/test_jobs_moments tests/test_jobs_submit tests/test_jobs_any \
-	tests/test_jobs_queue tests/test_jobs_room tests/test_jobs_deadline tests/test_gpu_worker \
-	tests/test_gpu_jobs
+	tests/test_jobs_bursts tests/test_jobs_queue tests/test_jobs_room tests/test_jobs_deadline \
+	tests/test_gpu_worker tests/test_gpu_jobs
 check_PROGRAMS += $(JOBS_TESTS)
 TESTS += $(JOBS_TESTS)
 tests_test_jobs_future_SOURCES = tests/test_jobs_future.c tests/jobs_util.h
@@ -35,6 +35,9 @@ tests_test_jobs_stress_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 tests_test_jobs_moments_SOURCES = tests/test_jobs_moments.c tests/jobs_util.h
 tests_test_jobs_moments_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_jobs_moments_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+tests_test_jobs_bursts_SOURCES = tests/test_jobs_bursts.c tests/jobs_util.h
+tests_test_jobs_bursts_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_jobs_bursts_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 tests_test_jobs_any_SOURCES = tests/test_jobs_any.c tests/jobs_util.h
 tests_test_jobs_any_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_jobs_any_LDADD = $(TEST_JOBS) $(TEST_LIBS)
