@@ -5,7 +5,8 @@ WRAP_MEMORY = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray
 	-Wl,--wrap=aligned_alloc,--wrap=posix_memalign,--wrap=strdup,--wrap=pthread_create
 JOBS_TESTS = tests/test_jobs_future tests/test_jobs_worker tests/test_jobs_time tests/test_jobs_host \
 	tests/test_jobs_stress tests/test_jobs_moments tests/test_jobs_submit tests/test_jobs_any \
-	tests/test_jobs_queue tests/test_jobs_room tests/test_jobs_deadline tests/test_gpu_worker \
+	tests/test_jobs_queue tests/test_jobs_room tests/test_jobs_deadline tests/test_jobs_turns \
+	tests/test_jobs_shared tests/test_gpu_worker \
 	tests/test_gpu_jobs
 check_PROGRAMS += $(JOBS_TESTS)
 TESTS += $(JOBS_TESTS)
@@ -49,6 +50,13 @@ tests_test_jobs_room_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 tests_test_jobs_deadline_SOURCES = tests/test_jobs_deadline.c tests/jobs_util.h
 tests_test_jobs_deadline_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_jobs_deadline_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+tests_test_jobs_turns_SOURCES = tests/test_jobs_turns.c
+tests_test_jobs_turns_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_jobs_turns_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+tests_test_jobs_shared_SOURCES = tests/test_jobs_shared.c tests/jobs_util.h tests/fakecuda_util.c \
+	tests/fakecuda_util.h tests/onnx_text.c tests/onnx_text.h
+tests_test_jobs_shared_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_jobs_shared_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 tests_test_jobs_submit_SOURCES = tests/test_jobs_submit.c tests/jobs_util.h tests/nomem.h \
 	tests/onnx_text.c tests/onnx_text.h
 tests_test_jobs_submit_CPPFLAGS = $(TEST_CPPFLAGS)

@@ -9,6 +9,7 @@
 #include <pagesift/model.h>
 #include <pagesift/ocr.h>
 #include <pagesift/op.h>
+#include <pagesift/shared.h>
 #include <pagesift/tensor.h>
 
 #endif

@@ -115,7 +115,7 @@ static void memory(const psg_device *device, psgi_device_memory *out)
 {
 	const psgi_gpu_pool *pool = &((const psgi_gpu *)device)->pool;
 
-	*out = (psgi_device_memory){ pool->used, pool->held, pool->high };
+	*out = (psgi_device_memory){ pool->used, pool->held, pool->high, pool->limit };
 }
 
 static const psgi_device_ops gpu_ops = { psgi_gpu_take, psgi_gpu_give, close_device, enter,

@@ -55,6 +55,12 @@ static bool abandon(psgi_executor *executor, int64_t timeout_ns, psg_error *erro
 
 void psgi_executor_free(psgi_executor *executor)
 {
+	while (executor->accounts != NULL) {
+		psgi_memory_account *account = executor->accounts;
+
+		executor->accounts = account->next;
+		free(account);
+	}
 	free(executor->device_name);
 	free(executor);
 }

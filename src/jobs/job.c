@@ -113,7 +113,7 @@ static psg_status run_on_host(psgi_job *job, psg_worker *worker, psgi_outcome *o
 		psgi_error_prefix(error, "on the CPU, after '%.200s'", reason.message);
 		return status;
 	}
-	psgi_log(PSG_LOG_WARNING, "%s: a job was done again on the CPU: %s", executor->name,
+	psgi_log(PSG_LOG_WARNING, "%s: a job was done again on the CPU: %s", worker->name,
 		 reason.message);
 	psgi_count(&worker->recomputed);
 	*error = reason;

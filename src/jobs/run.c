@@ -96,19 +96,24 @@ static void run(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 	int64_t started = executor->now_ns > queued ? executor->now_ns : queued;
 	psgi_outcome outcome;
 	psg_status status;
+	int64_t took;
 
 	atomic_store_explicit(&future->started_ns, started, memory_order_relaxed);
 	executor->error.code = PSG_OK;
 	executor->error.message[0] = '\0';
+	executor->device->account = worker->account;
 	status = psgi_job_run(job, worker, &outcome, &executor->error);
+	executor->device->account = NULL;
 	note_loss(executor);
 	publish_memory(executor);
 	psgi_future_note(future, executor->error.message);
 	if (status == PSG_OK && executor->error.message[0] != '\0' && future->message == NULL)
 		future->message = "the GPU failed";
 	executor->now_ns = psg_now_ns();
-	note_duration(worker, executor->now_ns - started);
-	psgi_turns_pay(&worker->turn, executor->now_ns - started);
+	took = executor->now_ns - started;
+	note_duration(worker, took);
+	psgi_turns_pay(&worker->turn, took);
+	psgi_count_more(&worker->busy_ns, (uint64_t)took);
 	end_job(worker, job, outcome, status, executor->now_ns);
 }
 

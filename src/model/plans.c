@@ -27,6 +27,7 @@ struct entry {
 	void *key;
 	size_t key_bytes;
 	psgi_plan *plan;
+	const psgi_memory_account *account; /* of who made it */
 };
 
 struct plans {
@@ -42,19 +43,26 @@ static void free_entry(struct entry *entry)
 	free(entry);
 }
 
-static void drop_all(struct plans *plans)
+/* Of whoever made them, or of one account. */
+static void drop_plans(struct plans *plans, bool all, const psgi_memory_account *account)
 {
-	while (plans->first != NULL) {
-		struct entry *entry = plans->first;
+	struct entry **link = &plans->first;
 
-		plans->first = entry->next;
-		free_entry(entry);
+	while (*link != NULL) {
+		struct entry *entry = *link;
+
+		if (all || entry->account == account) {
+			*link = entry->next;
+			free_entry(entry);
+		} else {
+			link = &entry->next;
+		}
 	}
 }
 
 static void free_plans(void *memory)
 {
-	drop_all(memory);
+	drop_plans(memory, true, NULL);
 	free(memory);
 }
 
@@ -217,7 +225,8 @@ psg_status psgi_plan_for(psg_model *model, psg_device *device, const psg_shape *
 		return status;
 	}
 	psgi_model_hold(model);
-	*entry = (struct entry){ plans->first, model, key, key_bytes, entry->plan };
+	*entry =
+		(struct entry){ plans->first, model, key, key_bytes, entry->plan, device->account };
 	plans->first = entry;
 	trim(plans, model);
 	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): an open model's first is never trimmed */
@@ -225,12 +234,20 @@ psg_status psgi_plan_for(psg_model *model, psg_device *device, const psg_shape *
 	return PSG_OK;
 }
 
-/* Gives up what a GPU could do without, so that a run that found no memory may be tried again. */
+/*
+ * Gives up what a GPU could do without, so that a run that found no memory may be tried again.  Who
+ * met the limit of its own share does not cost others their plans.
+ */
 static bool make_room(psg_device *device)
 {
+	psgi_memory_account *account = device->account;
+	bool own = account != NULL && account->refused;
+
 	if (device->info.kind != PSG_DEVICE_CUDA || device->plans == NULL)
 		return false;
-	drop_all(device->plans);
+	drop_plans(device->plans, !own, account);
+	if (own)
+		account->refused = false;
 	(void)psgi_weights_evict(device);
 	return true;
 }
