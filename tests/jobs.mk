@@ -3,11 +3,22 @@ if HAVE_CHECK
 # what tests/nomem.h wraps
 WRAP_MEMORY = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray \
 	-Wl,--wrap=aligned_alloc,--wrap=posix_memalign,--wrap=strdup,--wrap=pthread_create
-JOBS_TESTS = tests/test_jobs_future tests/test_jobs_worker tests/test_jobs_time tests/test_jobs_host \
-	tests/test_jobs_stress tests/test_jobs_moments tests/test_jobs_submit tests/test_jobs_any \
-	tests/test_jobs_queue tests/test_jobs_room tests/test_jobs_deadline tests/test_jobs_turns \
-	tests/test_jobs_shared tests/test_gpu_worker \
-	tests/test_gpu_jobs
+JOBS_TESTS = tests/test_jobs_future \
+	tests/test_jobs_worker \
+	tests/test_jobs_time \
+	tests/test_jobs_host \
+	tests/test_jobs_stress \
+	tests/test_jobs_moments \
+	tests/test_jobs_submit \
+	tests/test_jobs_any \
+	tests/test_jobs_queue \
+	tests/test_jobs_room \
+	tests/test_jobs_deadline \
+	tests/test_jobs_turns \
+	tests/test_jobs_shared \
+	tests/test_gpu_worker \
+	tests/test_gpu_jobs \
+	tests/test_gpu_storm
 check_PROGRAMS += $(JOBS_TESTS)
 TESTS += $(JOBS_TESTS)
 tests_test_jobs_future_SOURCES = tests/test_jobs_future.c tests/jobs_util.h
@@ -21,6 +32,10 @@ tests_test_gpu_jobs_SOURCES = tests/test_gpu_jobs.c tests/jobs_util.h tests/fake
 	tests/fakecuda_util.h tests/onnx_text.c tests/onnx_text.h
 tests_test_gpu_jobs_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_gpu_jobs_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+tests_test_gpu_storm_SOURCES = tests/test_gpu_storm.c tests/jobs_util.h tests/fakecuda_util.c \
+	tests/fakecuda_util.h tests/onnx_text.c tests/onnx_text.h
+tests_test_gpu_storm_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_gpu_storm_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 tests_test_jobs_worker_SOURCES = tests/test_jobs_worker.c tests/jobs_util.h
 tests_test_jobs_worker_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_jobs_worker_LDADD = $(TEST_JOBS) $(TEST_LIBS)
