@@ -13,6 +13,22 @@ AC_DEFUN([PSG_WITH_PKG], [
   AM_CONDITIONAL([HAVE_$2], [test "x$psg_with_$1" = xyes])
 ])
 
+dnl PSG_WITH_PEER(NAME, VARIABLE, MODULE, PURPOSE): a pkg-config module that only the command's benchmarks
+dnl use, where it is there; --with-NAME wants it, --without-NAME leaves it out.
+AC_DEFUN([PSG_WITH_PEER], [
+  AC_ARG_WITH([$1], [AS_HELP_STRING([--with-$1], [build with $1 ($4); default: where it is there])],
+    [], [with_$1=check])
+  psg_with_$1=no
+  AS_IF([test "x$with_$1" != xno], [
+    PKG_CHECK_MODULES([$2], [$3], [
+      psg_with_$1="yes"
+      AC_DEFINE([HAVE_$2], [1], [$1 is there: $4])],
+      [AS_IF([test "x$with_$1" != xcheck],
+        [AC_MSG_ERROR([$3 is needed for $4; install it or give --without-$1])])])])
+  AS_IF([test "x$psg_with_$1" = xno], [PSG_CHOICES="$PSG_CHOICES --without-$1"])
+  AM_CONDITIONAL([HAVE_$2], [test "x$psg_with_$1" = xyes])
+])
+
 dnl PSG_WITH_DNNL: oneDNN 2.x ships no pkg-config file in Debian 12; its header and library are probed.
 AC_DEFUN([PSG_WITH_DNNL], [
   AC_ARG_WITH([dnnl], [AS_HELP_STRING([--without-dnnl], [build without oneDNN: the CPU device works, slower])],

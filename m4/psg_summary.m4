@@ -15,6 +15,10 @@ AS_IF([test "x$psg_with_libpng" = xyes],
   [psg_says_libpng="yes"], [psg_says_libpng="no: no PNG"])
 AS_IF([test "x$psg_with_libjpeg" = xyes],
   [psg_says_libjpeg="yes"], [psg_says_libjpeg="no: no JPEG"])
+AS_IF([test "x$psg_with_glib" = xyes],
+  [psg_says_glib="yes"], [psg_says_glib="no: bench jobs shows no GThreadPool"])
+AS_IF([test "x$psg_with_libuv" = xyes],
+  [psg_says_libuv="yes"], [psg_says_libuv="no: bench jobs shows no uv_queue_work"])
 AS_ECHO(["
   $PACKAGE_NAME $PACKAGE_VERSION
 
@@ -35,6 +39,8 @@ AS_ECHO(["
 
     Check             $psg_says_check
     Pango and Cairo   $psg_says_pango
+    GLib              $psg_says_glib
+    libuv             $psg_says_libuv
 
   Next: make, make check, make install
 "])

@@ -46,6 +46,7 @@ echo "not a page" >"$work/text.png"
 
 expect 0 "usage: pagesift-gpu bench" --help
 expect 0 "usage: pagesift-gpu bench cpu" cpu --help
+expect 0 "usage: pagesift-gpu bench jobs" jobs --help
 expect 0 "usage: pagesift-gpu bench pages" pages --help
 expect 2 "which benchmark"
 expect 2 "no benchmark 'gpus'" gpus
@@ -55,12 +56,40 @@ expect 2 "a list of" cpu --threads 1,,2
 expect 2 "a list of" cpu --threads 1,2,
 expect 2 "a list of" cpu --threads 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17
 expect 2 "from 1 to 100000" cpu --repeat 0
+expect 2 "too much" jobs now
+expect 2 "a list of at most 16 numbers from 1 to 128" jobs --producers 129
+expect 2 "a list of" jobs --producers 1,0
+expect 2 "from 1 to 1000" jobs --repeat 1001
 expect 2 "from 1 to 100000" pages --repeat -1 "$work/text.png"
 expect 2 "which FILE?" pages
 expect 3 "ch_PP-OCRv4_det_infer.onnx" cpu --models "$work"
 expect 3 "ch_PP-OCRv4_det_infer.onnx" pages --models "$work" "$work/blank page.pgm"
 expect 1 "none.png: No such file" pages "$work/none.png"
 expect 1 "text.png: not an image" pages "$work/text.png"
+
+# Each of the 4 tables of 2 numbers of producers, 3 of which have 2 lines for each, has them all.
+expect 0 "million jobs a second" jobs -r 1 --producers 3,1
+for n in 3 1; do
+	count=$(grep -cE "^$n( +([0-9.]+|-)){5}\$" "$work/out" || :)
+	trips=$(grep -cE "^$n +(idle|awake)( +([0-9]+, [0-9]+|-)){4}\$" "$work/out" || :)
+	cases=$((cases + 1))
+	if [ "$count $trips" != "2 6" ]; then
+		echo "$count and $trips lines of $n producers, expected 2 and 6:"
+		cat "$work/out"
+		wrong=$((wrong + 1))
+	fi
+done
+"$program" bench jobs --json -r 2 --producers 2,5 >"$work/out" 2>"$work/err" || :
+if grep -q "without-jansson" "$work/err"; then
+	expect 2 "without-jansson" jobs --json -r 1
+else
+	cases=$((cases + 1))
+	if ! "$PSG_BUILD/tests/json_jobs" 2 5 <"$work/out"; then
+		echo "the JSON of bench jobs is wrong:"
+		cat "$work/out" "$work/err"
+		wrong=$((wrong + 1))
+	fi
+fi
 
 if [ ! -r "$models/ppocr_keys_v1.txt" ]; then
 	echo "skipped: no models in $models"

@@ -6,16 +6,18 @@
 #include "cli/options.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const cli_usage usage = {
 	.command = "bench",
-	.operands = "cpu|pages",
+	.operands = "cpu|jobs|pages",
 	.about = "Measures how fast this machine is.\n\n"
 		 "  bench cpu            the models alone, on one core and on two\n"
+		 "  bench jobs           what a job costs, beside other thread pools and queues\n"
 		 "  bench pages FILE...  whole pages, all cores on one page or one core a page",
-	.notes = "'pagesift-gpu bench cpu --help' and 'pagesift-gpu bench pages --help' tell more.",
+	.notes = "'pagesift-gpu bench cpu --help' and so on tell more.",
 };
 
 cli_exit cli_bench(int argc, char **argv)
@@ -25,13 +27,15 @@ cli_exit cli_bench(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "cpu") == 0)
 		return cli_bench_cpu(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "jobs") == 0)
+		return cli_bench_jobs(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "pages") == 0)
 		return cli_bench_pages(argc - 1, argv + 1);
 	if (!cli_options_read(&usage, argc, argv, &values, &n, &result))
 		return result;
 	if (n == 0)
-		return cli_usage_error(&usage, "which benchmark: cpu or pages?");
-	return cli_usage_error(&usage, "there is no benchmark '%.100s', only cpu and pages",
+		return cli_usage_error(&usage, "which benchmark: cpu, jobs or pages?");
+	return cli_usage_error(&usage, "there is no benchmark '%.100s', only cpu, jobs and pages",
 			       argv[1]);
 }
 
@@ -47,16 +51,44 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-double cli_quantile(double *values, size_t n, double part)
+double cli_quantile_sorted(const double *values, size_t n, double part)
 {
 	double rank = ceil(part * (double)n);
 
-	qsort(values, n, sizeof(*values), compare);
 	return values[rank < 1 ? 0 : rank > (double)n ? n - 1 : (size_t)rank - 1];
+}
+
+double cli_quantile(double *values, size_t n, double part)
+{
+	qsort(values, n, sizeof(*values), compare);
+	return cli_quantile_sorted(values, n, part);
 }
 
 double cli_median(double *values, size_t n)
 {
 	qsort(values, n, sizeof(*values), compare);
 	return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+bool cli_parse_numbers(const cli_option *option, const char *text, void *field, char *wanted,
+		       size_t size)
+{
+	cli_numbers *numbers = field;
+
+	numbers->n = 0;
+	(void)snprintf(wanted, size, "a list of at most %d numbers from %.0f to %.0f, as in 1,2",
+		       CLI_MAX_NUMBERS, option->least, option->most);
+	for (;;) {
+		char *end;
+		long number = strtol(text, &end, 10);
+
+		if (end == text || (double)number < option->least ||
+		    (double)number > option->most || numbers->n == CLI_MAX_NUMBERS ||
+		    (*end != '\0' && *end != ','))
+			return false;
+		numbers->at[numbers->n++] = (int32_t)number;
+		if (*end == '\0')
+			return true;
+		text = end + 1;
+	}
 }

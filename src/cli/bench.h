@@ -3,9 +3,10 @@
 #ifndef PSG_CLI_BENCH_H
 #define PSG_CLI_BENCH_H
 
-#include "cli/cli.h"
+#include "cli/options.h"
 
 cli_exit cli_bench_cpu(int argc, char **argv);
+cli_exit cli_bench_jobs(int argc, char **argv);
 cli_exit cli_bench_pages(int argc, char **argv);
 
 /* Milliseconds since a time of psg_now_ns. */
@@ -14,8 +15,22 @@ double cli_ms_since(int64_t begin_ns);
 /* The least value that at least `part` (0 to 1) of them do not pass; sorts them.  n is not 0. */
 double cli_quantile(double *values, size_t n, double part);
 
+/* As above, of sorted ones. */
+double cli_quantile_sorted(const double *values, size_t n, double part);
+
 /* The middle one, or the mean of the two in the middle; sorts them.  n is not 0. */
 double cli_median(double *values, size_t n);
+
+/* A list of numbers on the command line, "1,2,4". */
+#define CLI_MAX_NUMBERS 16
+typedef struct cli_numbers {
+	int32_t at[CLI_MAX_NUMBERS];
+	size_t n;
+} cli_numbers;
+
+/* A cli_parse_fn whose field is a cli_numbers; `least` and `most` are bounds of each. */
+bool cli_parse_numbers(const cli_option *option, const char *text, void *field, char *wanted,
+		       size_t size);
 
 /* --- cpu --- */
 

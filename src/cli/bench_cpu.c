@@ -21,16 +21,9 @@
 /* Runs before the clock counts: the first makes the plan, the second warms the caches. */
 #define WARM_UP 2
 
-#define MAX_LIST 16
-
-struct threads {
-	int32_t at[MAX_LIST];
-	size_t n;
-};
-
 struct values {
 	const char *models;
-	struct threads threads;
+	cli_numbers threads;
 	int64_t repeat;
 	bool json;
 };
@@ -50,35 +43,13 @@ static const struct benchmark {
 
 #define N_BENCHMARKS (sizeof(benchmarks) / sizeof(benchmarks[0]))
 
-static bool parse_threads(const cli_option *option, const char *text, void *field, char *wanted,
-			  size_t size)
-{
-	struct threads *threads = field;
-
-	threads->n = 0;
-	(void)snprintf(wanted, size, "a list of at most %d numbers from %.0f to %.0f, as in 1,2",
-		       MAX_LIST, option->least, option->most);
-	for (;;) {
-		char *end;
-		long cores = strtol(text, &end, 10);
-
-		if (end == text || (double)cores < option->least || (double)cores > option->most ||
-		    threads->n == MAX_LIST || (*end != '\0' && *end != ','))
-			return false;
-		threads->at[threads->n++] = (int32_t)cores;
-		if (*end == '\0')
-			return true;
-		text = end + 1;
-	}
-}
-
 static const cli_option options[] = {
 	CLI_OPTION_MODELS(struct values, models),
 	{ .name = "threads",
 	  .value = "LIST",
 	  .help = "cores of the worker, one table for each; default: 1,2",
 	  .field = offsetof(struct values, threads),
-	  .parse = parse_threads,
+	  .parse = cli_parse_numbers,
 	  .least = 1,
 	  .most = 256 },
 	{ .letter = 'r',

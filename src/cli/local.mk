@@ -1,6 +1,9 @@
 # The command: uses the library through its public headers only.
 bin_PROGRAMS += pagesift-gpu
-pagesift_gpu_SOURCES = src/cli/bench.c src/cli/bench.h src/cli/bench_cpu.c src/cli/bench_pages.c \
+pagesift_gpu_SOURCES = src/cli/bench.c src/cli/bench.h src/cli/bench_cpu.c \
+	src/cli/bench_jobs.c src/cli/bench_jobs.h src/cli/bench_jobs_cond.c \
+	src/cli/bench_jobs_measure.c src/cli/bench_jobs_ours.c src/cli/bench_jobs_print.c \
+	src/cli/bench_jobs_window.c src/cli/bench_jobs_window.h src/cli/bench_pages.c \
 	src/cli/bench_print.c src/cli/cli.h src/cli/doctor.c src/cli/doctor.h \
 	src/cli/doctor_cache.c src/cli/doctor_json.c src/cli/doctor_judge.c \
 	src/cli/doctor_machine.c src/cli/doctor_test.c src/cli/doctor_text.c \
@@ -12,6 +15,17 @@ pagesift_gpu_SOURCES = src/cli/bench.c src/cli/bench.h src/cli/bench_cpu.c src/c
 	src/cli/workers.c src/cli/workers.h
 pagesift_gpu_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 pagesift_gpu_LDADD = libpagesift-gpu.la $(JANSSON_LIBS)
+# Peers of bench jobs
+if HAVE_GLIB
+pagesift_gpu_SOURCES += src/cli/bench_jobs_glib.c
+pagesift_gpu_CPPFLAGS += $(GLIB_CFLAGS)
+pagesift_gpu_LDADD += $(GLIB_LIBS)
+endif
+if HAVE_UV
+pagesift_gpu_SOURCES += src/cli/bench_jobs_uv.c
+pagesift_gpu_CPPFLAGS += $(UV_CFLAGS)
+pagesift_gpu_LDADD += $(UV_LIBS)
+endif
 dist_man_MANS += docs/man/pagesift-gpu.1 docs/man/pagesift-gpu-bench.1 \
 	docs/man/pagesift-gpu-doctor.1 \
 	docs/man/pagesift-gpu-model.1 docs/man/pagesift-gpu-ocr.1

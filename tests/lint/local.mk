@@ -9,7 +9,7 @@ lint: $(BUILT_SOURCES)
 	@$(SHELL) $(top_srcdir)/tests/lint/lint.sh $(top_srcdir) $(top_builddir) -std=c11 -DHAVE_CONFIG_H \
 		-I$(abs_top_builddir) -I$(abs_top_builddir)/src -I$(abs_top_srcdir)/include \
 		-I$(abs_top_srcdir)/src -I$(abs_top_srcdir)/tests -I$(abs_top_srcdir) $(CK_CFLAGS) $(CHECK_CFLAGS) \
-		$(LEPT_CFLAGS) $(JANSSON_CFLAGS) $(PANGO_CFLAGS) $(PROTOBUF_C_CFLAGS)
+		$(LEPT_CFLAGS) $(JANSSON_CFLAGS) $(GLIB_CFLAGS) $(UV_CFLAGS) $(PANGO_CFLAGS) $(PROTOBUF_C_CFLAGS)
 
 installcheck-local:
 	@PSG_TOP='$(abs_top_srcdir)' PSG_BUILD='$(abs_top_builddir)' PSG_PREFIX='$(prefix)' \

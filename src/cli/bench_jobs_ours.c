@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * For bench jobs: a worker of the library, with futures and without.
+ *
+ * A future is waited for and released in the order of submission.  Jobs without one count
+ * themselves, as the peers' do, but need no request: their slot is the library's.
+ */
+#include "config.h"
+
+#include "cli/bench_jobs_window.h"
+
+struct system {
+	psg_worker *worker;
+	cli_window *windows;
+	size_t n;
+};
+
+struct producer {
+	psg_worker *worker;
+	cli_window *window;
+	size_t sent, released; /* futures */
+	psg_future *futures[CLI_JOBS_WINDOW];
+};
+
+static psg_status open_worker(size_t n, void **out, psg_error *error)
+{
+	/* As many slots as may be in flight.  The reference device has no threads of its own. */
+	const psg_worker_options options = { .lane_capacity = CLI_JOBS_WINDOW, .name = "bench" };
+	struct system *system = malloc(sizeof(*system));
+	cli_window *windows = cli_windows_create(n);
+	psg_status status = PSG_NOMEM;
+
+	if (system == NULL || windows == NULL) {
+		cli_set_error(error, status, "no memory for a worker");
+	} else {
+		*system = (struct system){ .windows = windows, .n = n };
+		status = psg_worker_open("reference", &options, &system->worker, error);
+	}
+	if (status != PSG_OK) {
+		free(system);
+		cli_windows_free(windows, n);
+		return status;
+	}
+	*out = system;
+	return PSG_OK;
+}
+
+static void close_worker(void *argument)
+{
+	struct system *system = argument;
+
+	psg_worker_close(system->worker);
+	cli_windows_free(system->windows, system->n);
+	free(system);
+}
+
+static psg_status enter(void *argument, size_t i, void **out, psg_error *error)
+{
+	struct system *system = argument;
+	struct producer *producer = malloc(sizeof(*producer));
+
+	if (producer == NULL)
+		return cli_fail(error, PSG_NOMEM, "no memory for a producer");
+	producer->worker = system->worker;
+	producer->window = &system->windows[i];
+	producer->sent = 0;
+	producer->released = 0;
+	*out = producer;
+	return PSG_OK;
+}
+
+/* --- with futures --- */
+
+static psg_status do_nothing(psg_device *device, void *arg, psg_error *error)
+{
+	(void)device, (void)arg, (void)error;
+	return PSG_OK;
+}
+
+static psg_status note_end(psg_device *device, void *ended_ns, psg_error *error)
+{
+	(void)device, (void)error;
+	*(int64_t *)ended_ns = psg_now_ns();
+	return PSG_OK;
+}
+
+static void release_one(struct producer *producer)
+{
+	psg_future *future = producer->futures[producer->released++ % CLI_JOBS_WINDOW];
+
+	(void)psg_future_wait(future);
+	psg_future_release(future);
+}
+
+/* Until no more are in flight than that.  The last of those to end is waited for first, so that
+ * this thread sleeps once and not at each. */
+static void await(struct producer *producer, size_t in_flight)
+{
+	size_t last = producer->sent - in_flight - 1;
+
+	if (producer->sent - producer->released <= in_flight)
+		return;
+	(void)psg_future_wait(producer->futures[last % CLI_JOBS_WINDOW]);
+	while (producer->sent - producer->released > in_flight)
+		release_one(producer);
+}
+
+static inline psg_status submit(struct producer *producer, psg_error *error)
+{
+	psg_status status =
+		psg_submit_function(producer->worker, do_nothing, NULL, NULL,
+				    &producer->futures[producer->sent % CLI_JOBS_WINDOW], error);
+
+	producer->sent += status == PSG_OK;
+	return status;
+}
+
+static psg_status stream(void *argument, const atomic_bool *stop, uint64_t *jobs, psg_error *error)
+{
+	struct producer *producer = argument;
+	size_t before = producer->sent;
+	psg_status status = PSG_OK;
+
+	while (status == PSG_OK && !atomic_load_explicit(stop, memory_order_relaxed)) {
+		if (producer->sent - producer->released == CLI_JOBS_WINDOW)
+			await(producer, CLI_JOBS_WINDOW / 2);
+		status = submit(producer, error);
+	}
+	await(producer, 0);
+	*jobs = producer->sent - before;
+	return status;
+}
+
+static psg_status timed(void *argument, const atomic_bool *stop, cli_samples *ns, psg_error *error)
+{
+	struct producer *producer = argument;
+	psg_status status = PSG_OK;
+
+	while (status == PSG_OK && !atomic_load_explicit(stop, memory_order_relaxed)) {
+		if (producer->sent - producer->released == CLI_JOBS_WINDOW)
+			await(producer, CLI_JOBS_WINDOW / 2);
+		if (producer->sent % CLI_JOBS_STRIDE == 0 && ns->n < ns->room) {
+			int64_t begin = psg_now_ns();
+
+			status = submit(producer, error);
+			ns->at[ns->n++] = (double)(psg_now_ns() - begin);
+		} else {
+			status = submit(producer, error);
+		}
+	}
+	await(producer, 0);
+	return status;
+}
+
+static psg_status trip(void *argument, cli_trip *out, psg_error *error)
+{
+	const struct producer *producer = argument;
+	psg_future *future;
+	int64_t begin = psg_now_ns(), submitted, ended = 0, known;
+	psg_status status =
+		psg_submit_function(producer->worker, note_end, &ended, NULL, &future, error);
+
+	if (status != PSG_OK)
+		return status;
+	submitted = psg_now_ns();
+	status = psg_future_wait(future);
+	known = psg_now_ns();
+	psg_future_release(future);
+	*out = (cli_trip){ submitted - begin, known - ended, known - begin };
+	return status;
+}
+
+const cli_job_system cli_jobs_ours = {
+	.open = open_worker,
+	.close = close_worker,
+	.enter = enter,
+	.leave = free,
+	.stream = stream,
+	.trip = trip,
+	.timed = timed,
+};
+
+/* --- without --- */
+
+static psg_status count(psg_device *device, void *window, psg_error *error)
+{
+	(void)device, (void)error;
+	cli_window_end(window);
+	return PSG_OK;
+}
+
+/*
+ * A job has counted itself a moment before its slot is free again, so that the last one's may be
+ * missing: the submission waits for it.
+ */
+static psg_status stream_detached(void *argument, const atomic_bool *stop, uint64_t *jobs,
+				  psg_error *error)
+{
+	static const psg_job_options options = { .room_timeout_ns = INT64_MAX };
+	struct producer *producer = argument;
+	psg_status status = PSG_OK;
+
+	*jobs = 0;
+	while (status == PSG_OK && !atomic_load_explicit(stop, memory_order_relaxed)) {
+		cli_window_send(producer->window);
+		status = psg_submit_function(producer->worker, count, producer->window, &options,
+					     NULL, error);
+		if (status == PSG_OK)
+			++*jobs;
+		else
+			producer->window->sent--;
+	}
+	cli_window_await(producer->window, 0);
+	return status;
+}
+
+const cli_job_system cli_jobs_ours_detached = {
+	.open = open_worker,
+	.close = close_worker,
+	.enter = enter,
+	.leave = free,
+	.stream = stream_detached,
+};
