@@ -4,3 +4,11 @@ TESTS += tests/test_base
 tests_test_base_SOURCES = tests/test_base.c
 tests_test_base_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_base_LDADD = $(TEST_BASE) $(TEST_LIBS)
+if HAVE_CHECK
+BASE_TESTS = tests/test_histogram
+check_PROGRAMS += $(BASE_TESTS)
+TESTS += $(BASE_TESTS)
+tests_test_histogram_SOURCES = tests/test_histogram.c
+tests_test_histogram_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_histogram_LDADD = $(TEST_BASE) $(TEST_LIBS)
+endif
