@@ -11,6 +11,7 @@
 #include <pagesift/ocr.h>
 #include <pagesift/op.h>
 #include <pagesift/shared.h>
+#include <pagesift/stats.h>
 #include <pagesift/tensor.h>
 
 #endif

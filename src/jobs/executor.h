@@ -42,6 +42,7 @@ typedef struct psgi_executor {
 
 	/* The thread's, read by others. */
 	_Atomic uint64_t memory_used, memory_held, memory_high; /* of a GPU, after the last job */
+	_Atomic uint64_t jobs, busy_ns;                         /* that ran, and how long */
 	psg_error lost; /* why the device is, before `is_lost` */
 	atomic_bool is_lost;
 	psgi_phase phase;

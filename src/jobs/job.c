@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "device/device.h"
 #include "jobs/lane.h"
+#include "jobs/observe.h"
 #include "jobs/worker.h"
 
 #include <stdlib.h>
@@ -165,6 +166,13 @@ psg_status psgi_job_run(psgi_job *job, psg_worker *worker, psgi_outcome *outcome
 
 /* --- what a job holds --- */
 
+int64_t psgi_job_samples(const psgi_job *job)
+{
+	const psg_shape *shape = job->model.n_in > 0 ? psg_tensor_shape(job->model.in[0]) : NULL;
+
+	return shape != NULL && shape->rank > 0 ? shape->dim[0] : 1;
+}
+
 void psgi_job_drop_inputs(psgi_job *job)
 {
 	switch ((psgi_job_kind)job->kind) {
@@ -205,6 +213,7 @@ void psgi_job_end_unrun(psgi_job *job, psgi_outcome outcome, psg_status status, 
 {
 	psgi_lane *lane = job->lane;
 
+	psgi_observe_done(job, status);
 	psgi_job_drop_inputs(job);
 	job->future.message = message;
 	atomic_fetch_add_explicit(&lane->outcome[outcome], 1, memory_order_relaxed);

@@ -31,6 +31,7 @@ typedef struct psgi_job {
 	struct psgi_job *next; /* in the one list that the slot is in */
 	uint8_t rank, kind;
 	bool cpu_fallback;
+	uint32_t number; /* of the lane's jobs, from 0; for who observes */
 	union {
 		struct {
 			psg_job_fn fn;
@@ -49,6 +50,9 @@ typedef struct psgi_job {
 	psg_tensor *few_out[PSGI_SLOT_TENSORS];
 	struct psgi_job *child; /* in a heap (heap.h) */
 } psgi_job;
+
+/* Of a model run: the first dimension of its first input; 1 where it has none. */
+int64_t psgi_job_samples(const psgi_job *job);
 
 /* Drops what the job reads: once, by whoever completes it. */
 void psgi_job_drop_inputs(psgi_job *job);

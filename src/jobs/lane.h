@@ -42,6 +42,7 @@ typedef struct psgi_lane {
 	_Atomic uint32_t fresh;    /* slots used so far; the rest was never touched */
 	_Atomic uint64_t accepted; /* written by the producer, read by all */
 	_Atomic uint64_t refused_full, refused_late;
+	_Atomic int32_t thread;        /* the owner's, as the kernel counts; 0: none */
 	const void *_Atomic owner;     /* names the thread, for the short way of returning slots */
 	struct psgi_lane *thread_next; /* of the owner's lanes */
 
@@ -52,6 +53,7 @@ typedef struct psgi_lane {
 	/* the worker's */
 	alignas(PSGI_CACHE_LINE) bool polled;
 	uint32_t idle_looks;
+	_Atomic uint64_t served; /* jobs that the worker ended */
 	struct psgi_lane *polled_next;
 	struct {
 		psgi_job *first, *last;

@@ -4,8 +4,10 @@
 #include "jobs/run.h"
 
 #include "base/base.h"
+#include "base/probe.h"
 #include "device/device.h"
 #include "jobs/look.h"
+#include "jobs/observe.h"
 
 /* --- the device --- */
 
@@ -53,6 +55,7 @@ static void note_loss(psgi_executor *executor)
 		return;
 	executor->lost = executor->device->lost;
 	atomic_store_explicit(&executor->is_lost, true, memory_order_release);
+	PSGI_PROBE2(device__lost, executor->name, executor->lost.message);
 	psgi_log(PSG_LOG_ERROR, "%s: the device is lost to this process: %s", executor->name,
 		 executor->lost.message);
 }
@@ -72,10 +75,14 @@ void psgi_run_trim(psgi_executor *executor)
 static void end_job(psg_worker *worker, psgi_job *job, psgi_outcome outcome, psg_status status,
 		    int64_t now_ns)
 {
+	psgi_lane *lane = job->lane; /* the worker holds it */
+
+	psgi_observe_done(job, status);
 	psgi_job_drop_inputs(job);
 	psgi_count(&worker->outcome[outcome]); /* before a waiter can ask */
 	psgi_future_settle(&job->future, status, now_ns);
 	psgi_future_publish(&job->future, PSGI_HOLD);
+	psgi_count(&lane->served);
 	psgi_count(&worker->ended); /* after: who sees it knows that nothing of the job is left */
 }
 
@@ -101,6 +108,7 @@ static void run(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 	atomic_store_explicit(&future->started_ns, started, memory_order_relaxed);
 	executor->error.code = PSG_OK;
 	executor->error.message[0] = '\0';
+	psgi_observe_start(worker, job);
 	executor->device->account = worker->account;
 	status = psgi_job_run(job, worker, &outcome, &executor->error);
 	executor->device->account = NULL;
@@ -114,6 +122,7 @@ static void run(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 	note_duration(worker, took);
 	psgi_turns_pay(&worker->turn, took);
 	psgi_count_more(&worker->busy_ns, (uint64_t)took);
+	psgi_observe_ran(worker, job, outcome, status, executor->now_ns);
 	end_job(worker, job, outcome, status, executor->now_ns);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "base/fork.h"
+#include "base/trace.h"
 #include "jobs/completion.h"
 #include "jobs/jobs.h"
 #include "jobs/thread.h"
@@ -158,7 +159,8 @@ static void commit(psg_worker *worker, psgi_job *job, psg_future **out)
 	uint8_t rank = job->rank;
 	bool queued = future->queue != NULL;
 	/* Who has a deadline is ordered by this, too. */
-	bool seen = out != NULL || queued || future->done != NULL || deadline != PSGI_NEVER;
+	bool seen = out != NULL || queued || future->done != NULL || deadline != PSGI_NEVER ||
+		    psgi_tracing();
 	uint64_t handles = (out != NULL ? PSGI_HANDLE : 0) + (queued ? PSGI_HANDLE : 0);
 
 	atomic_store_explicit(&future->queued_ns, seen ? psg_now_ns() : 0, memory_order_relaxed);
@@ -170,6 +172,7 @@ static void commit(psg_worker *worker, psgi_job *job, psg_future **out)
 	if (queued)
 		psgi_completion_expect(future->queue);
 	psgi_count(&lane->accepted);
+	psgi_observe_submit(worker, job);
 	/* Release, for the keeper and an abort, who find the job in its slot; the worker gets it
 	 * through the ring. */
 	atomic_store_explicit(&future->word, PSGI_QUEUED + PSGI_HOLD + handles,

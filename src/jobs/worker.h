@@ -7,6 +7,7 @@
 #include "jobs/executor.h"
 #include "jobs/keeper.h"
 #include "jobs/lanes.h"
+#include "jobs/observe.h"
 #include "jobs/queue.h"
 
 struct psg_worker {
@@ -34,6 +35,7 @@ struct psg_worker {
 	_Atomic uint64_t outcome[PSGI_OUTCOMES];
 	_Atomic int64_t mean_ns; /* of a job's run, lately; 0: none has run */
 	_Atomic uint64_t recomputed, ops_on_gpu, ops_on_cpu;
+	psgi_job_stats stats;
 
 	psgi_event news;                  /* drained */
 	atomic_bool left;                 /* the executor has let it go */
