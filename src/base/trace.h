@@ -26,6 +26,12 @@ static inline bool psgi_tracing(void)
 	return __builtin_expect(atomic_load_explicit(&psgi_trace_on, memory_order_relaxed), 0);
 }
 
+/* When a span begins; 0: there is no trace. */
+static inline int64_t psgi_trace_begin(void)
+{
+	return psgi_tracing() ? psg_now_ns() : 0;
+}
+
 typedef struct psgi_trace_arg {
 	const char *key;
 	const char *text; /* NULL: `number` */

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "device/cuda_internal.h"
+#include "device/cuda_trace.h"
 
 #include "base/base.h"
 #include "base/phase.h"
@@ -86,6 +87,7 @@ static void free_in_context(psgi_gpu *gpu)
 	for (size_t i = 0; i < PSGI_FAMILIES; i++)
 		if (gpu->modules[i] != NULL)
 			(void)gpu->cuda->module_unload(gpu->modules[i]);
+	psgi_gpu_marks_free(gpu, gpu->marks);
 	psgi_lane_free(gpu, &gpu->compute);
 	psgi_lane_free(gpu, &gpu->copy);
 	if (gpu->ahead_event != NULL)
