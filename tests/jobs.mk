@@ -16,6 +16,8 @@ JOBS_TESTS = tests/test_jobs_future \
 	tests/test_jobs_deadline \
 	tests/test_jobs_turns \
 	tests/test_jobs_shared \
+	tests/test_jobs_stats \
+	tests/test_jobs_trace \
 	tests/test_gpu_worker \
 	tests/test_gpu_jobs \
 	tests/test_gpu_storm
@@ -65,6 +67,13 @@ tests_test_jobs_room_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 tests_test_jobs_deadline_SOURCES = tests/test_jobs_deadline.c tests/jobs_util.h
 tests_test_jobs_deadline_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_jobs_deadline_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+tests_test_jobs_stats_SOURCES = tests/test_jobs_stats.c tests/jobs_util.h tests/onnx_text.c tests/onnx_text.h
+tests_test_jobs_stats_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_jobs_stats_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+tests_test_jobs_trace_SOURCES = tests/test_jobs_trace.c tests/trace_util.h tests/jobs_util.h \
+	tests/fakecuda_util.c tests/fakecuda_util.h tests/onnx_text.c tests/onnx_text.h
+tests_test_jobs_trace_CPPFLAGS = $(TEST_CPPFLAGS) $(JANSSON_CFLAGS)
+tests_test_jobs_trace_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 tests_test_jobs_turns_SOURCES = tests/test_jobs_turns.c
 tests_test_jobs_turns_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_jobs_turns_LDADD = $(TEST_JOBS) $(TEST_LIBS)
