@@ -306,7 +306,7 @@ struct producer {
 static void *produce(void *argument)
 {
 	struct producer *producer = argument;
-	psg_future *futures[8];
+	psg_future *futures[8] = { NULL };
 
 	producer->thread = (int32_t)gettid();
 	for (size_t i = 0; i < producer->jobs; i++)

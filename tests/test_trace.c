@@ -645,7 +645,8 @@ int main(void)
 	int failed;
 
 	tcase_add_checked_fixture(cases, set_up, tear_down);
-	/* Children of a process that has a trace have none: first where all tests share a process. */
+	/* Children of a process that has a trace have none: first where all tests share a process.
+	 */
 	tcase_add_loop_test(cases, the_process_ends, 0, ENDINGS);
 	tcase_add_test(cases, a_file_that_grows_no_more);
 	tcase_add_test(cases, each_kind_of_event);

@@ -175,7 +175,8 @@ typedef struct text_lengths {
 	size_t name, text[PSGI_TRACE_ARGS];
 } text_lengths;
 
-static size_t measure(const char *name, const psgi_trace_arg *args, size_t n_args, text_lengths *out)
+static size_t measure(const char *name, const psgi_trace_arg *args, size_t n_args,
+		      text_lengths *out)
 {
 	size_t bytes = sizeof(psgi_trace_record);
 

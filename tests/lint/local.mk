@@ -1,7 +1,7 @@
 # Checks of the source tree, of the built library and of the installed tree, and the builds under
 # sanitizers.  Each sanitizer build is configured in a folder of its own below this build.
-dist_check_SCRIPTS += tests/lint/test_rooms.sh tests/lint/exports.sh
-TESTS += tests/lint/test_rooms.sh tests/lint/exports.sh
+dist_check_SCRIPTS += tests/lint/test_rooms.sh tests/lint/exports.sh tests/lint/probes.sh
+TESTS += tests/lint/test_rooms.sh tests/lint/exports.sh tests/lint/probes.sh
 EXTRA_DIST += tests/lint/analyser.h tests/lint/installcheck.sh tests/lint/lint.sh \
 	tests/lint/rooms.awk tests/lint/rooms.sh tests/lint/lsan.supp tests/lint/tsan.supp
 
