@@ -31,7 +31,8 @@ TSAN_ENVIRONMENT = CK_TIMEOUT_MULTIPLIER=20 \
 # One thread has nobody to race with: only tests of more take part.
 # The longest comes first, so that the others run beside it.
 TSAN_TESTS = $(filter tests/test_nomem,$(TESTS)) \
-	$(filter tests/test_base tests/test_tensor tests/test_plans tests/test_jobs_% tests/test_engine% \
+	$(filter tests/test_base tests/test_histogram tests/test_trace tests/test_tensor \
+	tests/test_plans tests/test_jobs_% tests/test_engine% \
 	tests/test_gpu_jobs tests/test_gpu_storm tests/test_gpu_pages tests/test_gpu_worker \
 	tests/test_kernels tests/test_cli_ocr.sh tests/test_cli_bench.sh,$(TESTS))
 VALGRIND = $(LIBTOOL) --mode=execute valgrind --quiet --leak-check=full --errors-for-leak-kinds=definite \
