@@ -11,7 +11,8 @@ TESTS += $(BASE_TESTS)
 tests_test_histogram_SOURCES = tests/test_histogram.c
 tests_test_histogram_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_histogram_LDADD = $(TEST_BASE) $(TEST_LIBS)
-tests_test_trace_SOURCES = tests/test_trace.c tests/trace_util.h
+tests_test_trace_SOURCES = tests/test_trace.c tests/trace_util.h tests/nomem.h
 tests_test_trace_CPPFLAGS = $(TEST_CPPFLAGS) $(JANSSON_CFLAGS)
+tests_test_trace_LDFLAGS = $(WRAP_MEMORY)
 tests_test_trace_LDADD = $(TEST_BASE) $(TEST_LIBS)
 endif

@@ -12,6 +12,7 @@
 
 #include "base/base.h"
 #include "base/trace_ring.h"
+#include "nomem.h"
 #include "trace_util.h"
 
 #include <errno.h>
@@ -637,6 +638,41 @@ START_TEST(the_process_in_the_name)
 }
 END_TEST
 
+/* The buffer, the writer's thread and a ring; where tests share a process, they are there. */
+START_TEST(without_memory)
+{
+	psg_error error = PSG_ERROR_INIT;
+	psg_status status;
+	json_t *events;
+	size_t kept;
+	long refused;
+
+	t_nomem_arm(_i, false);
+	status = psgi_trace_hold_file(path, LIMIT, &error);
+	if (status == PSG_OK)
+		record("first", 0, 1);
+	t_nomem_disarm();
+	refused = atomic_load(&t_nomem_refused);
+	ck_assert(refused <= 1 && (refused == 1 || status == PSG_OK));
+	if (status != PSG_OK) {
+		ck_assert_int_eq(status, PSG_NOMEM);
+		ck_assert_ptr_nonnull(strstr(error.message, "nothing is traced: no "));
+		ck_assert(!psgi_tracing());
+		psgi_trace_release();
+		return;
+	}
+	record("second", 0, 1);
+	psgi_trace_release();
+	events = t_trace_load(path);
+	ck_assert_uint_eq(t_trace_count(events, "X", NULL, "second"), 1);
+	kept = t_trace_count(events, "X", NULL, "first");
+	if (refused == 1)
+		ck_assert_uint_ge(t_trace_count(events, "M", NULL, "events_without_ring"), 1);
+	ck_assert_uint_eq(kept, refused == 0);
+	json_decref(events);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("trace");
@@ -660,6 +696,7 @@ int main(void)
 	tcase_add_test(cases, no_such_folder);
 	tcase_add_test(cases, what_is_no_file_of_ours);
 	tcase_add_test(cases, the_process_in_the_name);
+	tcase_add_loop_test(cases, without_memory, 0, 4);
 	tcase_add_test(cases, a_forked_child_traces_nothing);
 	tcase_set_timeout(cases, 60);
 	suite_add_tcase(suite, cases);

@@ -8,7 +8,8 @@
  * (ui.perfetto.dev) shows: jobs from submission to end, steps of models, copies, memory.  "%p" in
  * the name becomes the process's number.  The variable is not read in a program with more rights
  * than its caller; a file that cannot be written is told to the log, once, and harms nothing; it
- * ends at 1 GiB; a forked child of a process with a trace has none.
+ * ends at 1 GiB; what closes the last worker waits for the rest to be written; a forked child of a
+ * process with a trace has none.
  *
  * Both calls: any thread, no lock, no system call, never block; also while the worker drains, not
  * during or after psg_worker_close.
