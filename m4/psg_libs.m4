@@ -47,6 +47,20 @@ AC_DEFUN([PSG_WITH_DNNL], [
   AM_CONDITIONAL([HAVE_DNNL], [test "x$psg_with_dnnl" = xyes])
 ])
 
+dnl PSG_WITH_USDT: static probes are a header's macros; without it there are none, which costs nobody anything.
+AC_DEFUN([PSG_WITH_USDT], [
+  AC_ARG_WITH([usdt], [AS_HELP_STRING([--without-usdt],
+    [build without static probes for tracers; the default is to have them where <sys/sdt.h> is])],
+    [], [with_usdt=auto])
+  psg_with_usdt=no
+  AS_IF([test "x$with_usdt" != xno], [
+    AC_CHECK_HEADER([sys/sdt.h], [psg_with_usdt=yes
+      AC_DEFINE([HAVE_SDT], [1], [<sys/sdt.h> is there: static probes])],
+      [AS_IF([test "x$with_usdt" = xyes],
+        [AC_MSG_ERROR([sys/sdt.h is missing; install systemtap-sdt-dev or give --without-usdt])])])],
+    [PSG_CHOICES="$PSG_CHOICES --without-usdt"])
+])
+
 dnl PSG_ONNX_PROTO: where the distribution's onnx.proto lies.
 AC_DEFUN([PSG_ONNX_PROTO], [
   AC_ARG_WITH([onnx-proto], [AS_HELP_STRING([--with-onnx-proto=FILE], [ONNX's message definitions])],

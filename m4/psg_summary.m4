@@ -11,6 +11,8 @@ AS_IF([test "x$psg_with_check" = xyes],
   [psg_says_check="yes"], [psg_says_check="no: make check runs the scripts only"])
 AS_IF([test "x$psg_with_pango" = xyes],
   [psg_says_pango="yes"], [psg_says_pango="no: no rendered pages in the tests"])
+AS_IF([test "x$psg_with_usdt" = xyes],
+  [psg_says_usdt="yes"], [psg_says_usdt="no: no probes for tracers"])
 AS_IF([test "x$psg_with_libpng" = xyes],
   [psg_says_libpng="yes"], [psg_says_libpng="no: no PNG"])
 AS_IF([test "x$psg_with_libjpeg" = xyes],
@@ -34,6 +36,7 @@ AS_ECHO(["
     libpng            $psg_says_libpng
     libjpeg           $psg_says_libjpeg
     Jansson           $psg_says_jansson
+    USDT probes       $psg_says_usdt
     ONNX messages     $ONNX_PROTO
     CUDA device       yes, where the driver is found at run time
 

@@ -3,10 +3,25 @@ if HAVE_CHECK
 # what tests/nomem.h wraps
 WRAP_MEMORY = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray \
 	-Wl,--wrap=aligned_alloc,--wrap=posix_memalign,--wrap=strdup,--wrap=pthread_create
-JOBS_TESTS = tests/test_jobs_future tests/test_jobs_worker tests/test_jobs_time tests/test_jobs_host \
-	tests/test_jobs_stress tests/test_jobs_moments tests/test_jobs_submit tests/test_jobs_any \
-	tests/test_jobs_bursts tests/test_jobs_queue tests/test_jobs_room tests/test_jobs_deadline \
-	tests/test_gpu_worker tests/test_gpu_jobs
+JOBS_TESTS = tests/test_jobs_future \
+	tests/test_jobs_worker \
+	tests/test_jobs_time \
+	tests/test_jobs_host \
+	tests/test_jobs_stress \
+	tests/test_jobs_moments \
+	tests/test_jobs_submit \
+	tests/test_jobs_any \
+	tests/test_jobs_bursts \
+	tests/test_jobs_queue \
+	tests/test_jobs_room \
+	tests/test_jobs_deadline \
+	tests/test_jobs_turns \
+	tests/test_jobs_shared \
+	tests/test_jobs_stats \
+	tests/test_jobs_trace \
+	tests/test_gpu_worker \
+	tests/test_gpu_jobs \
+	tests/test_gpu_storm
 check_PROGRAMS += $(JOBS_TESTS)
 TESTS += $(JOBS_TESTS)
 tests_test_jobs_future_SOURCES = tests/test_jobs_future.c tests/jobs_util.h
@@ -20,6 +35,10 @@ tests_test_gpu_jobs_SOURCES = tests/test_gpu_jobs.c tests/jobs_util.h tests/fake
 	tests/fakecuda_util.h tests/onnx_text.c tests/onnx_text.h
 tests_test_gpu_jobs_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_gpu_jobs_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+tests_test_gpu_storm_SOURCES = tests/test_gpu_storm.c tests/jobs_util.h tests/fakecuda_util.c \
+	tests/fakecuda_util.h tests/onnx_text.c tests/onnx_text.h
+tests_test_gpu_storm_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_gpu_storm_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 tests_test_jobs_worker_SOURCES = tests/test_jobs_worker.c tests/jobs_util.h
 tests_test_jobs_worker_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_jobs_worker_LDADD = $(TEST_JOBS) $(TEST_LIBS)
@@ -52,6 +71,20 @@ tests_test_jobs_room_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 tests_test_jobs_deadline_SOURCES = tests/test_jobs_deadline.c tests/jobs_util.h
 tests_test_jobs_deadline_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_jobs_deadline_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+tests_test_jobs_stats_SOURCES = tests/test_jobs_stats.c tests/jobs_util.h tests/onnx_text.c tests/onnx_text.h
+tests_test_jobs_stats_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_jobs_stats_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+tests_test_jobs_trace_SOURCES = tests/test_jobs_trace.c tests/trace_util.h tests/jobs_util.h \
+	tests/fakecuda_util.c tests/fakecuda_util.h tests/onnx_text.c tests/onnx_text.h
+tests_test_jobs_trace_CPPFLAGS = $(TEST_CPPFLAGS) $(JANSSON_CFLAGS)
+tests_test_jobs_trace_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+tests_test_jobs_turns_SOURCES = tests/test_jobs_turns.c
+tests_test_jobs_turns_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_jobs_turns_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+tests_test_jobs_shared_SOURCES = tests/test_jobs_shared.c tests/jobs_util.h tests/fakecuda_util.c \
+	tests/fakecuda_util.h tests/onnx_text.c tests/onnx_text.h
+tests_test_jobs_shared_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_jobs_shared_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 tests_test_jobs_submit_SOURCES = tests/test_jobs_submit.c tests/jobs_util.h tests/nomem.h \
 	tests/onnx_text.c tests/onnx_text.h
 tests_test_jobs_submit_CPPFLAGS = $(TEST_CPPFLAGS)

@@ -263,9 +263,26 @@ gpu_fails() {
 	right "-v counts" said "of 1 pages the CPU read 1, all or in part"
 }
 
+# What happened is written beside the text, which is the same.
+traces() {
+	PAGESIFT_TRACE=$work/trace.json prints 0 "READ 42" ocr one.pnm
+	right "a trace is not talked of" silent
+	right "it is whole" [ "$(head -c 1 trace.json)$(tail -n 1 trace.json)" = "[]" ]
+	for event in '"name":"recognition".*"cat":"page"' '"name":"conv".*"cat":"kernel"' \
+		'"name":"ch_PP-OCRv4_det_infer.onnx".*"cat":"batch".*"samples":1'; do
+		right "it has $event" grep -q "$event" trace.json
+	done
+	for file in /dev/full nowhere/trace.json; do
+		PAGESIFT_TRACE=$file prints 0 "READ 42" ocr one.pnm
+		right "a trace that cannot be written is told, once" \
+			[ "$(grep -c "^pagesift-gpu: PAGESIFT_TRACE: .*$file" err)" -eq 1 ]
+	done
+}
+
 prints 0 "READ 42" ocr one.pnm
 right "nothing else is said" silent
 if thorough; then
+	traces
 	gpu_fails
 	names
 	strange_images

@@ -2,7 +2,8 @@
 /* The forms in which a page is written: exact bytes, hostile names, and the drawing. */
 #include "config.h"
 
-#include "ocr/format.h"
+#include "base/base.h"
+#include "base/utf8.h"
 #include "ocr/image.h"
 
 #include <check.h>

@@ -81,10 +81,10 @@ START_TEST(larger_blocks_serve_smaller_requests)
 {
 	static psgi_gpu_pool pool;
 	psgi_block blocks[] = {
-		{ NULL, &blocks[0], 4 * MIB, 0 },
-		{ NULL, &blocks[1], 512, 0 },
-		{ NULL, &blocks[2], 9 * MIB, 0 },
-		{ NULL, &blocks[3], MIB / 32, 0 },
+		{ NULL, &blocks[0], 4 * MIB, 0, NULL },
+		{ NULL, &blocks[1], 512, 0, NULL },
+		{ NULL, &blocks[2], 9 * MIB, 0, NULL },
+		{ NULL, &blocks[3], MIB / 32, 0, NULL },
 	};
 
 	for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++)
@@ -114,8 +114,8 @@ START_TEST(blocks_in_use_are_found)
 	static char memory[5000];
 
 	for (size_t i = 0; i < 5000; i++) {
-		blocks[i] = (psgi_block){ NULL, &memory[i], 256, 0 };
-		psgi_pool_add_used(&pool, &blocks[i]);
+		blocks[i] = (psgi_block){ NULL, &memory[i], 256, 0, NULL };
+		psgi_pool_add_used(&pool, &blocks[i], NULL);
 	}
 	ck_assert_uint_eq(pool.used, (size_t)5000 * 256);
 	ck_assert_ptr_eq(psgi_pool_find(&pool, &memory[77]), &blocks[77]);

@@ -5,10 +5,13 @@
 
 #include <pagesift/device.h>
 #include <pagesift/error.h>
+#include <pagesift/histogram.h>
 #include <pagesift/job.h>
 #include <pagesift/model.h>
 #include <pagesift/ocr.h>
 #include <pagesift/op.h>
+#include <pagesift/shared.h>
+#include <pagesift/stats.h>
 #include <pagesift/tensor.h>
 
 #endif

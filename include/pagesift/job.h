@@ -43,6 +43,21 @@ typedef struct psg_worker_options {
 	 * ordered 64 at a time.
 	 */
 	bool earliest_deadline_first;
+	/*
+	 * Of those who share a device (shared.h), while several have jobs: device time is given in
+	 * proportion to `weight`, 1 to 10000, 0 means 1; who has not had its share goes before
+	 * others if its `engine_priority` is higher.  A worker that has the device to itself uses
+	 * neither.
+	 */
+	int32_t weight;
+	int32_t engine_priority;
+	/*
+	 * The part of a GPU's memory, of what PAGESIFT_GPU_MEMORY lets the process have, that this
+	 * worker's plans, weights and runs may use: a job that needs more ends with OOM, after the
+	 * worker's own plans have given way.  Weights of a model count for who used it first.  0:
+	 * no bound of its own; CPUs have none.
+	 */
+	double memory_share;
 } psg_worker_options;
 
 /*
@@ -104,6 +119,7 @@ typedef struct psg_worker_stats {
 	uint64_t recomputed; /* of those that completed: on the CPU, because the GPU had failed */
 	uint64_t queued;     /* accepted and not yet ended */
 	uint64_t lanes;      /* threads that own a lane now */
+	uint64_t busy_ns;    /* the device's time that jobs took */
 	uint64_t ops_on_gpu, ops_on_cpu; /* operators that ran, by where (psg_op_run) */
 	/*
 	 * Bytes of a GPU's memory after the last job or trim: in use between jobs, such as weights;

@@ -6,6 +6,7 @@
 #include "cli/options.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -94,7 +95,18 @@ static cli_exit dispatch(int argc, char **argv)
 	return command != NULL ? command->run(argc - 1, argv + 1) : unknown(argv[1]);
 }
 
+/* From any of the library's threads: the progress line is not theirs to clear. */
+static void print_warning(void *user, psg_log_level level, const char *message)
+{
+	(void)user;
+	(void)level;
+	(void)fprintf(stderr, PACKAGE_NAME ": %s\n", message);
+}
+
 int main(int argc, char **argv)
 {
+	/* Who traces looks closely, and is to know why there is no trace. */
+	if (getenv("PAGESIFT_TRACE") != NULL)
+		psg_log_set(print_warning, NULL, PSG_LOG_WARNING);
 	return (int)dispatch(argc, argv);
 }

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "device/cuda_internal.h"
+#include "device/cuda_trace.h"
 
 #include "base/base.h"
 #include "base/phase.h"
@@ -86,6 +87,7 @@ static void free_in_context(psgi_gpu *gpu)
 	for (size_t i = 0; i < PSGI_FAMILIES; i++)
 		if (gpu->modules[i] != NULL)
 			(void)gpu->cuda->module_unload(gpu->modules[i]);
+	psgi_gpu_marks_free(gpu, gpu->marks);
 	psgi_lane_free(gpu, &gpu->compute);
 	psgi_lane_free(gpu, &gpu->copy);
 	if (gpu->ahead_event != NULL)
@@ -115,7 +117,7 @@ static void memory(const psg_device *device, psgi_device_memory *out)
 {
 	const psgi_gpu_pool *pool = &((const psgi_gpu *)device)->pool;
 
-	*out = (psgi_device_memory){ pool->used, pool->held, pool->high };
+	*out = (psgi_device_memory){ pool->used, pool->held, pool->high, pool->limit };
 }
 
 static const psgi_device_ops gpu_ops = { psgi_gpu_take, psgi_gpu_give, close_device, enter,

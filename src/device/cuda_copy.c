@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "device/cuda_internal.h"
+#include "device/cuda_trace.h"
 
 #include "base/base.h"
 #include "base/phase.h"
@@ -78,10 +79,12 @@ psg_status psgi_gpu_sync(psg_device *device, psg_error *error)
 	status = psgi_gpu_begin(gpu, error);
 	if (status == PSG_OK) {
 		result = wait_for_stream(gpu, gpu->compute.stream);
-		if (result == CUDA_SUCCESS)
+		if (result == CUDA_SUCCESS) {
 			gpu->done = gpu->queued;
-		else
+			psgi_gpu_marks_tell(gpu);
+		} else {
 			status = psgi_gpu_fail(gpu, result, "cuStreamSynchronize", error);
+		}
 	}
 	psgi_gpu_leave(gpu);
 	return status;
@@ -208,6 +211,7 @@ psg_status psgi_gpu_copy_in(psg_device *device, void *to, const void *from, size
 			    psg_error *error)
 {
 	psgi_gpu *gpu = psgi_gpu_of(device);
+	int64_t begin = psgi_trace_begin();
 	psg_status status = psgi_gpu_enter(gpu, error);
 
 	if (status != PSG_OK)
@@ -216,6 +220,7 @@ psg_status psgi_gpu_copy_in(psg_device *device, void *to, const void *from, size
 	status = psgi_gpu_begin(gpu, error);
 	if (status == PSG_OK)
 		status = copy_in(gpu, &gpu->compute, to, from, bytes, error);
+	psgi_gpu_trace_copy(gpu, "copy in", bytes, begin);
 	psgi_gpu_leave(gpu);
 	return status;
 }
@@ -240,6 +245,7 @@ psg_status psgi_gpu_copy_ahead(psg_device *device, void *to, const void *from, s
 			       psg_error *error)
 {
 	psgi_gpu *gpu = psgi_gpu_of(device);
+	int64_t begin = psgi_trace_begin();
 	psg_status status = psgi_gpu_enter(gpu, error);
 
 	if (status != PSG_OK)
@@ -250,6 +256,7 @@ psg_status psgi_gpu_copy_ahead(psg_device *device, void *to, const void *from, s
 		gpu->ahead = true;
 		status = copy_in(gpu, &gpu->copy, to, from, bytes, error);
 	}
+	psgi_gpu_trace_copy(gpu, "copy ahead", bytes, begin);
 	psgi_gpu_leave(gpu);
 	return status;
 }
@@ -336,6 +343,7 @@ psg_status psgi_gpu_copy_out(psg_device *device, void *to, const void *from, siz
 			     psg_error *error)
 {
 	psgi_gpu *gpu = psgi_gpu_of(device);
+	int64_t begin = psgi_trace_begin();
 	psg_status status = psgi_gpu_enter(gpu, error);
 
 	if (status != PSG_OK)
@@ -344,8 +352,11 @@ psg_status psgi_gpu_copy_out(psg_device *device, void *to, const void *from, siz
 	status = psgi_gpu_begin(gpu, error);
 	if (status == PSG_OK)
 		status = copy_out(gpu, to, from, bytes, error);
-	if (status == PSG_OK && bytes > 0)
+	if (status == PSG_OK && bytes > 0) {
 		gpu->done = gpu->queued;
+		psgi_gpu_marks_tell(gpu);
+	}
+	psgi_gpu_trace_copy(gpu, "copy out", bytes, begin);
 	psgi_gpu_leave(gpu);
 	return status;
 }
@@ -356,6 +367,7 @@ psg_status psgi_gpu_copy_within(psg_device *device, void *to, const void *from, 
 				psg_error *error)
 {
 	psgi_gpu *gpu = psgi_gpu_of(device);
+	int64_t begin = psgi_trace_begin();
 	psg_status status = psgi_gpu_enter(gpu, error);
 	CUresult result = CUDA_SUCCESS;
 
@@ -368,6 +380,7 @@ psg_status psgi_gpu_copy_within(psg_device *device, void *to, const void *from, 
 						gpu->compute.stream);
 	if (result != CUDA_SUCCESS)
 		status = psgi_gpu_fail(gpu, result, "cuMemcpyDtoDAsync_v2", error);
+	psgi_gpu_trace_copy(gpu, "copy within", bytes, begin);
 	psgi_gpu_leave(gpu);
 	return status;
 }

@@ -36,6 +36,8 @@ typedef struct psgi_function {
 	uint64_t launches;
 } psgi_function;
 
+typedef struct psgi_gpu_marks psgi_gpu_marks; /* cuda_trace.h */
+
 typedef struct psgi_gpu {
 	psg_device device; /* first: the two are cast into each other */
 	const psgi_cuda *cuda;
@@ -58,6 +60,7 @@ typedef struct psgi_gpu {
 	psgi_function functions[PSGI_GPU_KERNELS];
 	uint64_t launches, copies, families;
 	int64_t load_ns;
+	psgi_gpu_marks *marks; /* NULL: nothing was traced */
 } psgi_gpu;
 
 static inline psgi_gpu *psgi_gpu_of(psg_device *device)

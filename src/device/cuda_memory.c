@@ -48,6 +48,21 @@ static psg_status out_of_memory(psgi_gpu *gpu, size_t bytes, psg_error *error)
 			 gpu->device.info.name, bytes, pool->used, pool->limit, available, total);
 }
 
+/* What the account may not have would be refused with a free card, too. */
+static psg_status check_account(const psgi_gpu *gpu, size_t bytes, size_t size, psg_error *error)
+{
+	psgi_memory_account *account = gpu->device.account;
+
+	if (account == NULL || (size <= account->limit && account->used <= account->limit - size))
+		return PSG_OK;
+	account->refused = true;
+	return psgi_fail(
+		error, PSG_OOM,
+		PSG_OOM_TAG ": %s: %zu bytes were asked for; '%s' uses %zu of the %zu that "
+			    "its memory share lets it have",
+		gpu->device.info.name, bytes, account->name, account->used, account->limit);
+}
+
 /* One try; `*result` says what the driver did. */
 static void *ask(psgi_gpu *gpu, size_t size, CUresult *result)
 {
@@ -120,11 +135,11 @@ static psg_status alloc(psgi_gpu *gpu, size_t bytes, size_t ratio, void **out, p
 	if (status != PSG_OK)
 		return status;
 	gpu->pool.allocs++;
-	if (size == 0)
-		status = out_of_memory(gpu, bytes, error);
-	else
+	status = size == 0 ? out_of_memory(gpu, bytes, error)
+			   : check_account(gpu, bytes, size, error);
+	if (status == PSG_OK)
 		block = psgi_pool_reuse(&gpu->pool, size, ratio);
-	if (size > 0 && block == NULL) {
+	if (status == PSG_OK && block == NULL) {
 		if (ratio > 1)
 			replace(gpu, size);
 		status = grow(gpu, bytes, size, &block, error);
@@ -132,7 +147,8 @@ static psg_status alloc(psgi_gpu *gpu, size_t bytes, size_t ratio, void **out, p
 	psgi_gpu_leave(gpu);
 	if (block == NULL)
 		return status;
-	psgi_pool_add_used(&gpu->pool, block);
+	psgi_pool_add_used(&gpu->pool, block,
+			   gpu->device.account != NULL ? &gpu->device.account->used : NULL);
 	*out = block->address;
 	return PSG_OK;
 }

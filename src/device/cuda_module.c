@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/phase.h"
+#include "device/cuda_trace.h"
 #include "kernels/args.h"
 
 #include <stdint.h>
@@ -177,6 +178,8 @@ psg_status psgi_gpu_load_family(psgi_gpu *gpu, psgi_gpu_family family, psg_error
 	}
 	ns = psg_now_ns() - begin;
 	note_loaded(gpu, family, ns);
+	if (psgi_tracing())
+		psgi_trace_span("load", psgi_family_name(family), begin, begin + ns, NULL, 0);
 	psgi_log(PSG_LOG_INFO, "%s: loaded '%s' for sm_%d in %.1f ms", gpu->device.info.name,
 		 psgi_family_name(family), gpu->ptx, (double)ns / 1e6);
 	return PSG_OK;
@@ -324,11 +327,15 @@ static psg_status launch_now(psgi_gpu *gpu, const psgi_launch *launch, psg_error
 		return launch_failed(gpu, launch, result, "cuFuncSetAttribute", error);
 	/* The driver reads the parameter before it returns, and does not write it. */
 	memcpy(arguments, &launch->args, sizeof(arguments));
+	if (psgi_tracing())
+		psgi_gpu_mark_begin(gpu);
 	result = gpu->cuda->launch(function->function, grid[0], grid[1], grid[2], block[0],
 				   block[1], block[2], launch->shared_bytes, gpu->compute.stream,
 				   arguments, NULL);
 	if (result != CUDA_SUCCESS)
 		return launch_failed(gpu, launch, result, "cuLaunchKernel", error);
+	if (psgi_tracing())
+		psgi_gpu_mark_end(gpu, kernels[launch->kernel].name);
 	gpu->launches++;
 	function->launches++;
 	return PSG_OK;
@@ -346,6 +353,8 @@ psg_status psgi_gpu_launch(psg_device *device, const psgi_launch *launch, psg_er
 	status = psgi_gpu_enter(gpu, error);
 	if (status != PSG_OK)
 		return status;
+	if (psgi_tracing())
+		psgi_gpu_marks_tie(gpu);
 	status = launch_now(gpu, launch, error);
 	psgi_gpu_leave(gpu);
 	return status;

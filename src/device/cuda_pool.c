@@ -86,13 +86,16 @@ static size_t bucket(const void *address)
 	       PSGI_POOL_BUCKETS;
 }
 
-void psgi_pool_add_used(psgi_gpu_pool *pool, psgi_block *block)
+void psgi_pool_add_used(psgi_gpu_pool *pool, psgi_block *block, size_t *used_by)
 {
 	psgi_block **head = &pool->in_use[bucket(block->address)];
 
 	block->next = *head;
 	*head = block;
 	pool->used += block->bytes;
+	block->used_by = used_by;
+	if (used_by != NULL)
+		*used_by += block->bytes;
 }
 
 psgi_block *psgi_pool_take_used(psgi_gpu_pool *pool, const void *address)
@@ -105,6 +108,8 @@ psgi_block *psgi_pool_take_used(psgi_gpu_pool *pool, const void *address)
 			continue;
 		*link = block->next;
 		pool->used -= block->bytes;
+		if (block->used_by != NULL)
+			*block->used_by -= block->bytes;
 		return block;
 	}
 	return NULL;

@@ -28,6 +28,7 @@ typedef struct psgi_block {
 	void *address;
 	size_t bytes;
 	uint64_t freed_at; /* of psgi_gpu.queued: work up to there may still use it */
+	size_t *used_by;   /* bytes in use, of the account that has it; NULL: of none */
 } psgi_block;
 
 typedef struct psgi_gpu_pool {
@@ -50,7 +51,8 @@ psgi_block *psgi_pool_replaced(psgi_gpu_pool *pool, size_t size);
 /* Takes out any idle block; NULL: none. */
 psgi_block *psgi_pool_take_idle(psgi_gpu_pool *pool);
 
-void psgi_pool_add_used(psgi_gpu_pool *pool, psgi_block *block);
+/* `used_by` counts the block, too, as long as it is in use; NULL: nobody does. */
+void psgi_pool_add_used(psgi_gpu_pool *pool, psgi_block *block, size_t *used_by);
 void psgi_pool_add_idle(psgi_gpu_pool *pool, psgi_block *block);
 
 /* The block in use that begins at `address`, taken out or not; NULL: there is none. */

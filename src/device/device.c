@@ -141,7 +141,7 @@ void psgi_device_trim(psg_device *device)
 
 void psgi_device_memory_get(const psg_device *device, psgi_device_memory *out)
 {
-	*out = (psgi_device_memory){ 0, 0, 0 };
+	*out = (psgi_device_memory){ 0, 0, 0, 0 };
 	if (device->ops->memory != NULL)
 		device->ops->memory(device, out);
 }

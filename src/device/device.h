@@ -5,11 +5,22 @@
 
 #include <pagesift/device.h>
 
-/* Bytes of a device's own memory: handed out, held with what waits for its next use, and the most
- * that ever was. */
+/* Bytes of a device's own memory: handed out, held with what waits for its next use, the most that
+ * ever was, and the most that may be. */
 typedef struct psgi_device_memory {
-	size_t used, held, high;
+	size_t used, held, high, limit;
 } psgi_device_memory;
+
+/*
+ * What one of those who share a device uses of its memory, and may use.  The device's thread
+ * says who works (psg_device.account); a block belongs to who took it until it is given back.
+ */
+typedef struct psgi_memory_account {
+	struct psgi_memory_account *next; /* of the device's owner */
+	const char *name;                 /* in messages */
+	size_t limit, used;               /* bytes */
+	bool refused;                     /* the limit was met, since whoever looks cleared it */
+} psgi_memory_account;
 
 typedef struct psgi_device_ops {
 	/* 64-byte aligned memory of the device from its caching pool; NULL when there is none left.
@@ -40,6 +51,7 @@ struct psg_device {
 	void (*free_plans)(void *plans);
 	void *weights; /* of the ops room, freed by free_weights after the plans */
 	void (*free_weights)(psg_device *device);
+	psgi_memory_account *account; /* of who works on it; NULL: nobody counts */
 	psgi_operators operators;
 	void *rates;                     /* of the ops room; freed when the device closes */
 	uint64_t ops_on_gpu, ops_on_cpu; /* operators that came alone, by where they ran */

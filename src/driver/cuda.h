@@ -147,6 +147,8 @@ typedef enum CUjit_option {
 	X(event_record, cuEventRecord, 2000, true, (CUevent event, CUstream stream))               \
 	X(event_query, cuEventQuery, 2000, true, (CUevent event))                                  \
 	X(event_sync, cuEventSynchronize, 2000, true, (CUevent event))                             \
+	X(event_elapsed, cuEventElapsedTime, 2000, false,                                          \
+	  (float *milliseconds, CUevent from, CUevent to))                                         \
 	X(launch, cuLaunchKernel, 4000, true,                                                      \
 	  (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,     \
 	   unsigned int block_x, unsigned int block_y, unsigned int block_z,                       \

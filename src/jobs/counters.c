@@ -88,6 +88,7 @@ void psg_worker_stats_get(const psg_worker *worker, psg_worker_stats *stats)
 	add_outcomes(stats, worker->outcome);
 	phase = atomic_load_explicit(&worker->executor->phase, memory_order_relaxed);
 	stats->phase = phase != NULL ? phase : "";
+	stats->busy_ns = atomic_load_explicit(&worker->busy_ns, memory_order_relaxed);
 	stats->recomputed = atomic_load_explicit(&worker->recomputed, memory_order_relaxed);
 	stats->ops_on_gpu = atomic_load_explicit(&worker->ops_on_gpu, memory_order_relaxed);
 	stats->ops_on_cpu = atomic_load_explicit(&worker->ops_on_cpu, memory_order_relaxed);

@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/fork.h"
 #include "base/thread.h"
+#include "base/trace.h"
 #include "jobs/futex.h"
 #include "jobs/worker.h"
 
@@ -55,8 +56,15 @@ static bool abandon(psgi_executor *executor, int64_t timeout_ns, psg_error *erro
 
 void psgi_executor_free(psgi_executor *executor)
 {
+	while (executor->accounts != NULL) {
+		psgi_memory_account *account = executor->accounts;
+
+		executor->accounts = account->next;
+		free(account);
+	}
 	free(executor->device_name);
 	free(executor);
+	psgi_trace_release();
 }
 
 static psgi_executor *create(const char *device, const char *thread_name)
@@ -67,6 +75,7 @@ static psgi_executor *create(const char *device, const char *thread_name)
 	if (executor == NULL)
 		return NULL;
 	memset(executor, 0, sizeof(*executor));
+	psgi_trace_hold();
 	psgi_event_init(&executor->work);
 	psgi_event_init(&executor->news);
 	atomic_store_explicit(&executor->holders, 1, memory_order_relaxed);

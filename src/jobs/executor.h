@@ -12,12 +12,11 @@
 
 #include "base/phase.h"
 #include "base/recent.h"
+#include "device/device.h"
 #include "jobs/ec.h"
 #include "jobs/lane.h"
 #include "jobs/patience.h"
 #include "jobs/turns.h"
-
-#include <pagesift/device.h>
 
 #include <pthread.h>
 
@@ -46,9 +45,12 @@ typedef struct psgi_executor {
 	psg_device *device;
 	psg_device *host; /* a core for what the device fails to do; NULL: it never did */
 	psg_error error;  /* scratch of the job that runs; of opening */
+	/* Of the workers that have ended: plans and weights of theirs are still about. */
+	psgi_memory_account *accounts;
 
 	/* The thread's, read by others. */
 	_Atomic uint64_t memory_used, memory_held, memory_high; /* of a GPU, after the last job */
+	_Atomic uint64_t jobs, busy_ns;                         /* that ran, and how long */
 	psg_error lost; /* why the device is, before `is_lost` */
 	atomic_bool is_lost;
 	psgi_phase phase;

@@ -62,7 +62,11 @@ typedef struct psgi_future_class {
  */
 struct psg_future {
 	_Atomic uint64_t word;
-	psg_status status;
+	union {
+		psg_status status; /* once it is settled */
+		uint32_t sequence; /* until then, of a job: its number among its lane's, for who
+				      observes */
+	};
 	uint32_t generation; /* psgi_fork_generation at creation */
 	/* The times are atomic (relaxed) because others may read them while a new job is written to
 	 * the slot or while it runs; whoever acts on a value first makes sure that the job is still

@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "device/device.h"
 #include "jobs/lane.h"
+#include "jobs/observe.h"
 #include "jobs/worker.h"
 
 #include <stdlib.h>
@@ -108,7 +109,7 @@ static psg_status run_on_host(psgi_job *job, psg_worker *worker, psgi_outcome *o
 		psgi_error_prefix(error, "on the CPU, after '%.200s'", reason.message);
 		return status;
 	}
-	psgi_log(PSG_LOG_WARNING, "%s: a job was done again on the CPU: %s", executor->name,
+	psgi_log(PSG_LOG_WARNING, "%s: a job was done again on the CPU: %s", worker->name,
 		 reason.message);
 	psgi_count(&worker->recomputed);
 	*error = reason;
@@ -181,6 +182,15 @@ psg_status psgi_job_run(psgi_job *job, psg_worker *worker, psgi_outcome *outcome
 
 /* --- what a job holds --- */
 
+int64_t psgi_job_samples(const psgi_job *job)
+{
+	const psg_shape *shape = psgi_extra_of(job)->model.n_in > 0
+					 ? psg_tensor_shape(psgi_extra_of(job)->model.in[0])
+					 : NULL;
+
+	return shape != NULL && shape->rank > 0 ? shape->dim[0] : 1;
+}
+
 void psgi_job_drop_inputs(psgi_job *job)
 {
 	psgi_extra *extra = psgi_extra_of(job);
@@ -224,6 +234,7 @@ void psgi_job_end_unrun(psgi_job *job, psgi_outcome outcome, psg_status status, 
 {
 	psgi_lane *lane = job->lane;
 
+	psgi_observe_done(job, status);
 	psgi_job_drop_inputs(job);
 	job->future.message = message;
 	atomic_store_explicit(&job->future.started_ns, 0, memory_order_relaxed);

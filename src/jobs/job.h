@@ -86,6 +86,9 @@ typedef struct psgi_extra {
 /* Makes the slot's options those of a free one: submissions write only what differs. */
 void psgi_job_clear_options(psgi_job *job);
 
+/* Of a model run: the first dimension of its first input; 1 where it has none. */
+int64_t psgi_job_samples(const psgi_job *job);
+
 /* Drops what the job reads: once, by whoever completes it. */
 void psgi_job_drop_inputs(psgi_job *job);
 

@@ -32,9 +32,9 @@ static const void *futex_of(const psgi_lane *lane)
 
 static uint32_t ring_size(uint32_t capacity)
 {
-	uint32_t size = 2;
+	uint32_t size = 4; /* the least that CK documents */
 
-	while (size <= capacity)
+	while (size <= capacity) /* a ring of n holds n - 1 */
 		size *= 2;
 	return size;
 }
@@ -46,10 +46,12 @@ psgi_lane *psgi_lane_create(uint64_t serial, uint32_t generation, uint32_t capac
 	/* None of these is cleared, so that slots which are never used are never touched. */
 	psgi_job *slots = aligned_alloc(alignof(psgi_job), capacity * sizeof(*slots));
 	psgi_extra *extras = malloc(capacity * sizeof(*extras));
-	uint32_t *numbers = malloc((2 * (size_t)size + 2 * (size_t)capacity) * sizeof(*numbers));
+	psgi_entry *entries = malloc(2 * (size_t)size * sizeof(*entries));
+	uint32_t *numbers = malloc(2 * (size_t)capacity * sizeof(*numbers));
 
-	if (lane == NULL || numbers == NULL || slots == NULL || extras == NULL) {
+	if (lane == NULL || entries == NULL || numbers == NULL || slots == NULL || extras == NULL) {
 		free(lane);
+		free(entries);
 		free(numbers);
 		free(slots);
 		free(extras);
@@ -59,13 +61,14 @@ psgi_lane *psgi_lane_create(uint64_t serial, uint32_t generation, uint32_t capac
 			     .generation = generation,
 			     .capacity = capacity,
 			     .index = index,
-			     .mask = size - 1,
 			     .slots = slots,
 			     .extras = extras,
-			     .ring = numbers,
-			     .spent = numbers + size,
-			     .home = numbers + 2 * size,
-			     .behind = numbers + 2 * size + capacity };
+			     .ring_buffer = entries,
+			     .spent_buffer = entries + size,
+			     .home = numbers,
+			     .behind = numbers + capacity };
+	ck_ring_init(&lane->ring, size);
+	ck_ring_init(&lane->spent, size);
 	psgi_recent_init(&lane->clock);
 	atomic_store_explicit(&lane->holders, 2, memory_order_relaxed);
 	return lane;
@@ -78,7 +81,8 @@ static void drop(psgi_lane *lane, uint32_t holders)
 		return;
 	free(lane->slots);
 	free(lane->extras);
-	free(lane->ring);
+	free(lane->ring_buffer);
+	free(lane->home);
 	free(lane);
 }
 
@@ -104,19 +108,15 @@ void psgi_lane_untake(psgi_lane *lane, psgi_job *job)
 	lane->home[lane->n_home++] = job->number;
 }
 
-/* Slots of detached jobs that have not been fetched.  Acquire: the worker has done with them. */
-static uint32_t spent(const psgi_lane *lane)
-{
-	return atomic_load_explicit(&lane->put_spent, memory_order_acquire) - lane->got_spent;
-}
-
 /* Takes all that others have returned.  Acquire: what they did with the slots is over. */
 static void gather(psgi_lane *lane)
 {
 	psgi_job *job = NULL;
+	psgi_entry entry;
 
-	for (uint32_t n = spent(lane); n > 0; n--)
-		lane->home[lane->n_home++] = lane->spent[lane->got_spent++ & lane->mask];
+	while (ck_ring_dequeue_spsc_psgi_entry(&lane->spent, lane->spent_buffer, &entry))
+		lane->home[lane->n_home++] = entry.word;
+	psgi_tsan_acquire(&lane->spent);
 	if (atomic_load_explicit(&lane->returned, memory_order_relaxed) != NULL)
 		job = atomic_exchange_explicit(&lane->returned, NULL, memory_order_acquire);
 	while (job != NULL) {
@@ -186,7 +186,8 @@ bool psgi_lane_wait(psgi_lane *lane, const atomic_bool *refusing, int64_t deadli
 						     memory_order_relaxed, memory_order_relaxed))
 		return true;
 	psgi_full_fence();
-	if (!atomic_load_explicit(refusing, memory_order_relaxed) && spent(lane) == 0)
+	if (!atomic_load_explicit(refusing, memory_order_relaxed) &&
+	    ck_ring_size(&lane->spent) == 0)
 		in_time = psgi_futex_wait(futex_of(lane), (uint32_t)(uintptr_t)PARKED, &deadline);
 	head = PARKED;
 	(void)atomic_compare_exchange_strong_explicit(&lane->returned, &head, NULL,
@@ -204,16 +205,15 @@ void psgi_lane_wake(psgi_lane *lane)
 }
 
 /*
- * Never full: there are not so many slots.  Release: the producer fills the slot
- * again when our use of it is over.  Full fence: see psgi_lane_wait; what was
+ * The ring is never full: there are not so many slots.  Full fence: see psgi_lane_wait; what was
  * stored before it are this core's own lines, so that it waits for nothing.
  */
 void psgi_lane_give_back(psgi_lane *lane, const psgi_job *job)
 {
-	uint32_t put = atomic_load_explicit(&lane->put_spent, memory_order_relaxed);
+	psgi_entry entry = { job->number };
 
-	lane->spent[put & lane->mask] = job->number;
-	atomic_store_explicit(&lane->put_spent, put + 1, memory_order_release);
+	psgi_tsan_release(&lane->spent);
+	(void)ck_ring_enqueue_spsc_psgi_entry(&lane->spent, lane->spent_buffer, &entry);
 	psgi_full_fence();
 	if (atomic_load_explicit(&lane->returned, memory_order_relaxed) == PARKED)
 		psgi_lane_wake(lane);
@@ -259,7 +259,7 @@ static void seal(psgi_lane *lane)
 	/* Before the seal is seen, so that nobody counts down to zero too early. */
 	atomic_fetch_add_explicit(&lane->holders, fresh, memory_order_relaxed);
 	home = length(atomic_exchange_explicit(&lane->returned, &sealed, memory_order_acq_rel)) +
-	       lane->n_home + spent(lane);
+	       lane->n_home + ck_ring_size(&lane->spent);
 	drop(lane, home + 1);
 }
 
@@ -268,6 +268,7 @@ static void seal(psgi_lane *lane)
 void psgi_lane_leave(psgi_lane *lane)
 {
 	atomic_store_explicit(&lane->owner, NULL, memory_order_relaxed);
+	atomic_store_explicit(&lane->thread, 0, memory_order_relaxed);
 	if ((atomic_fetch_and_explicit(&lane->flags, ~PSGI_LANE_ATTACHED, memory_order_acq_rel) &
 	     PSGI_LANE_CLOSED) != 0)
 		seal(lane);

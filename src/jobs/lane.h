@@ -14,10 +14,7 @@
  * What costs is a cache line that goes from one core to the other (100 ns on
  * the machine where this was measured, 16 jobs' worth of instructions).  So a
  * slot is touched only by who fills it and who runs it: which slots are free
- * and which wait is kept in arrays of numbers beside them.  That is why the
- * ring is not CK's, too: there each side reads the other's index at each job,
- * while here the producer never does, because slots run out first, and the
- * worker only when it looks.
+ * and which wait is kept in arrays of numbers beside them.
  *
  * Lanes outlive their worker for as long as a slot is in use: memory is counted
  * by `holders`, and slots still out are counted only when the lane is sealed.
@@ -28,6 +25,9 @@
 #include "base/recent.h"
 #include "jobs/fence.h"
 #include "jobs/job.h"
+#include "jobs/tsan.h"
+
+#include <ck_ring.h>
 
 /* `flags` */
 #define PSGI_LANE_ATTACHED 1u /* a thread owns the producer's side */
@@ -37,38 +37,39 @@
  * What the ring hands over: a slot's number, and what the worker's queue wants
  * to know of its job before it is touched.
  */
-typedef uint32_t psgi_entry;
+struct psgi_entry {
+	uint32_t word;
+};
+typedef struct psgi_entry psgi_entry;
 #define PSGI_ENTRY_NUMBER UINT32_C(0xffff)
 #define PSGI_ENTRY_RANK_BIT 16 /* and the next one */
 #define PSGI_ENTRY_RANK UINT32_C(3)
 #define PSGI_ENTRY_DEADLINE (UINT32_C(1) << 18) /* it has one */
 #define PSGI_ENTRY_DETACHED (UINT32_C(1) << 19) /* its kind is that */
 
+/* Typed calls: ck_ring_enqueue_spsc_psgi_entry and its like. */
+CK_RING_PROTOTYPE(psgi_entry, psgi_entry)
+
 typedef struct psgi_lane {
 	/* constant */
 	uint64_t serial;     /* of the worker */
 	uint32_t generation; /* of the process */
 	uint32_t capacity, index;
-	uint32_t mask;   /* of the ring's size, which is a power of two above the capacity */
 	psgi_job *slots; /* `capacity` of them, as of the next three */
 	psgi_extra *extras;
 	uint32_t *home;   /* the producer's: numbers of the free slots */
 	uint32_t *behind; /* the worker's: by number, which slot is behind that in its queue */
-	uint32_t *spent;  /* a ring of numbers, from the worker to the producer */
-	psgi_entry *ring; /* in the same memory as those */
+	psgi_entry *ring_buffer, *spent_buffer; /* in the same memory as those */
 
 	/* the producer's */
 	alignas(PSGI_CACHE_LINE) uint32_t n_home;
-	uint32_t got_spent;        /* entries so far */
 	_Atomic uint32_t fresh;    /* slots used so far; the rest was never touched */
 	_Atomic uint64_t accepted; /* written by the producer, read by all */
 	_Atomic uint64_t refused_full, refused_late;
+	_Atomic int32_t thread;        /* the owner's, as the kernel counts; 0: none */
 	const void *_Atomic owner;     /* names the thread, for the short way of returning slots */
 	struct psgi_lane *thread_next; /* of the owner's lanes */
 	psgi_recent clock;
-
-	/* entries so far; the producer's, for the worker to look at */
-	alignas(PSGI_CACHE_LINE) _Atomic uint32_t put;
 
 	/* written by both when the lane wakes or falls asleep: true while the worker polls the ring
 	 */
@@ -78,9 +79,10 @@ typedef struct psgi_lane {
 	atomic_bool unfenced;
 
 	/* the worker's */
-	alignas(PSGI_CACHE_LINE) uint32_t got; /* entries so far */
-	bool polled, bursts;                   /* `unfenced` is a copy of this one */
+	alignas(PSGI_CACHE_LINE) bool polled;
+	bool bursts; /* `unfenced` is a copy of it */
 	uint32_t idle_looks;
+	_Atomic uint64_t served; /* jobs that the worker ended */
 	struct psgi_lane *polled_next;
 	struct {
 		uint32_t first, last; /* numbers; while `n` is not 0 */
@@ -88,16 +90,15 @@ typedef struct psgi_lane {
 		struct psgi_lane *next_turn;
 	} waiting[PSGI_RANKS];
 
-	/* slots of detached jobs that have run, so far; the worker's, for the producer to look at
-	 */
-	alignas(PSGI_CACHE_LINE) _Atomic uint32_t put_spent;
-
 	/* anybody's */
 	alignas(PSGI_CACHE_LINE) psgi_job *_Atomic returned;
 	_Atomic uint32_t flags;
 	_Atomic uint32_t holders;
 	_Atomic uint64_t ended;                  /* away from the worker */
 	_Atomic uint64_t outcome[PSGI_OUTCOMES]; /* of those */
+
+	alignas(PSGI_CACHE_LINE) ck_ring_t ring;  /* jobs, from the producer to the worker */
+	alignas(PSGI_CACHE_LINE) ck_ring_t spent; /* slots of detached ones that have run, back */
 } psgi_lane;
 
 static inline psgi_extra *psgi_extra_of(const psgi_job *job)
@@ -123,16 +124,11 @@ bool psgi_lane_wait(psgi_lane *lane, const atomic_bool *refusing, int64_t deadli
 /* Gives back a slot that was taken and not submitted. */
 void psgi_lane_untake(psgi_lane *lane, psgi_job *job);
 
-/*
- * The ring is larger than the number of slots, so there is always room.
- * Release: the worker that sees the entry sees the slot as it was filled.
- */
+/* The ring is larger than the number of slots, so there is always room. */
 static inline void psgi_lane_put(psgi_lane *lane, psgi_entry entry)
 {
-	uint32_t put = atomic_load_explicit(&lane->put, memory_order_relaxed);
-
-	lane->ring[put & lane->mask] = entry;
-	atomic_store_explicit(&lane->put, put + 1, memory_order_release);
+	psgi_tsan_release(&lane->ring);
+	(void)ck_ring_enqueue_spsc_psgi_entry(&lane->ring, lane->ring_buffer, &entry);
 }
 
 /* Takes the producer's side of an unowned lane that has all its slots at home. */
@@ -143,16 +139,19 @@ void psgi_lane_leave(psgi_lane *lane);
 
 /* --- the worker --- */
 
-/* Entries that have not been got.  Acquire: those, and what was written to their slots. */
+/* Jobs that have not been got. */
 static inline uint32_t psgi_lane_waiting(const psgi_lane *lane)
 {
-	return atomic_load_explicit(&lane->put, memory_order_acquire) - lane->got;
+	return ck_ring_size(&lane->ring);
 }
 
-/* The next of those. */
-static inline psgi_entry psgi_lane_get(psgi_lane *lane)
+/* The next one; false: there is none. */
+static inline bool psgi_lane_get(psgi_lane *lane, psgi_entry *entry)
 {
-	return lane->ring[lane->got++ & lane->mask];
+	if (!ck_ring_dequeue_spsc_psgi_entry(&lane->ring, lane->ring_buffer, entry))
+		return false;
+	psgi_tsan_acquire(&lane->ring);
+	return true;
 }
 
 /* Gives back the slot of a detached job that has ended. */

@@ -43,14 +43,14 @@ static void prefetch(const psgi_job *job, bool detached)
 
 void psgi_queue_push(psgi_queue *queue, psgi_lane *lane, psgi_entry entry)
 {
-	uint32_t number = entry & PSGI_ENTRY_NUMBER;
-	int rank = (int)(entry >> PSGI_ENTRY_RANK_BIT & PSGI_ENTRY_RANK);
+	uint32_t number = entry.word & PSGI_ENTRY_NUMBER;
+	int rank = (int)(entry.word >> PSGI_ENTRY_RANK_BIT & PSGI_ENTRY_RANK);
 
-	if (queue->by_deadline && (entry & PSGI_ENTRY_DEADLINE) != 0) {
+	if (queue->by_deadline && (entry.word & PSGI_ENTRY_DEADLINE) != 0) {
 		psgi_heap_push(&queue->earliest[rank], &lane->slots[number]);
 		return;
 	}
-	prefetch(&lane->slots[number], (entry & PSGI_ENTRY_DETACHED) != 0);
+	prefetch(&lane->slots[number], (entry.word & PSGI_ENTRY_DETACHED) != 0);
 	if (lane->waiting[rank].n++ == 0) {
 		lane->waiting[rank].first = number;
 		join_circle(queue, lane, rank);

@@ -4,8 +4,10 @@
 #include "jobs/run.h"
 
 #include "base/base.h"
+#include "base/probe.h"
 #include "device/device.h"
 #include "jobs/look.h"
+#include "jobs/observe.h"
 
 /* --- the device --- */
 
@@ -53,6 +55,7 @@ static void note_loss(psgi_executor *executor)
 		return;
 	executor->lost = executor->device->lost;
 	atomic_store_explicit(&executor->is_lost, true, memory_order_release);
+	PSGI_PROBE2(device__lost, executor->name, executor->lost.message);
 	psgi_log(PSG_LOG_ERROR, "%s: the device is lost to this process: %s", executor->name,
 		 executor->lost.message);
 }
@@ -72,10 +75,14 @@ void psgi_run_trim(psgi_executor *executor)
 static void end_job(psg_worker *worker, psgi_job *job, psgi_outcome outcome, psg_status status,
 		    int64_t now_ns)
 {
+	psgi_lane *lane = job->lane; /* the worker holds it */
+
+	psgi_observe_done(job, status);
 	psgi_job_drop_inputs(job);
 	psgi_count(&worker->outcome[outcome]); /* before a waiter can ask */
 	psgi_future_settle(&job->future, status, now_ns);
 	psgi_future_publish(&job->future, PSGI_HOLD);
+	psgi_count(&lane->served);
 	psgi_count(&worker->ended); /* after: who sees it knows that nothing of the job is left */
 }
 
@@ -102,6 +109,7 @@ static void pay(psg_worker *worker, int64_t ns, uint32_t jobs)
 {
 	note_duration(worker, ns / jobs);
 	psgi_turns_pay(&worker->turn, ns);
+	psgi_count_more(&worker->busy_ns, (uint64_t)ns);
 }
 
 void psgi_run_pay(psgi_executor *executor)
@@ -112,6 +120,7 @@ void psgi_run_pay(psgi_executor *executor)
 		return;
 	executor->now_ns = psgi_recent_ns(&executor->clock);
 	pay(executor->who_owes, executor->now_ns - before, executor->unpaid);
+	psgi_observe_unseen(executor->who_owes, executor->now_ns - before, executor->unpaid);
 	executor->unpaid = 0;
 }
 
@@ -127,7 +136,10 @@ static void run(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 	atomic_store_explicit(&future->started_ns, started, memory_order_relaxed);
 	executor->error.code = PSG_OK;
 	executor->error.message[0] = '\0';
+	psgi_observe_start(worker, job);
+	executor->device->account = worker->account;
 	status = psgi_job_run(job, worker, &outcome, &executor->error);
+	executor->device->account = NULL;
 	note_loss(executor);
 	publish_memory(executor);
 	psgi_future_note(future, executor->error.message);
@@ -135,6 +147,7 @@ static void run(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 		future->message = "the GPU failed";
 	executor->now_ns = psgi_recent_ns(&executor->clock);
 	pay(worker, executor->now_ns - started, 1);
+	psgi_observe_ran(worker, job, outcome, status, executor->now_ns);
 	end_job(worker, job, outcome, status, executor->now_ns);
 }
 
@@ -155,10 +168,14 @@ static bool may_owe(const psgi_executor *executor, const psg_worker *worker)
 	       executor->turns.first->next == NULL;
 }
 
-static void end_detached(psg_worker *worker, const psgi_job *job, psgi_outcome outcome)
+static void end_detached(psg_worker *worker, const psgi_job *job, psg_status status)
 {
-	psgi_count(&worker->outcome[outcome]);
-	psgi_lane_give_back(job->lane, job);
+	psgi_lane *lane = job->lane;
+
+	psgi_observe_done(job, status);
+	psgi_count(&worker->outcome[status == PSG_OK ? PSGI_COMPLETED : PSGI_FAILED]);
+	psgi_lane_give_back(lane, job);
+	psgi_count(&lane->served);
 	psgi_count(&worker->ended); /* after, as in end_job */
 }
 
@@ -167,11 +184,12 @@ static void run_detached(psgi_executor *executor, psg_worker *worker, const psgi
 	psg_status status;
 
 	if (atomic_load_explicit(&worker->dropping, memory_order_relaxed)) {
-		end_detached(worker, job, PSGI_FAILED);
+		end_detached(worker, job, PSG_SHUTDOWN);
 		return;
 	}
 	executor->error.code = PSG_OK;
 	executor->error.message[0] = '\0';
+	psgi_observe_start(worker, job);
 	status = job->fn(executor->device, job->arg, &executor->error);
 	note_loss(executor);
 	publish_memory(executor);
@@ -179,7 +197,7 @@ static void run_detached(psgi_executor *executor, psg_worker *worker, const psgi
 	executor->who_owes = worker;
 	if (!may_owe(executor, worker))
 		psgi_run_pay(executor);
-	end_detached(worker, job, status == PSG_OK ? PSGI_COMPLETED : PSGI_FAILED);
+	end_detached(worker, job, status);
 }
 
 void psgi_run(psgi_executor *executor, psg_worker *worker, psgi_job *job)
@@ -224,7 +242,7 @@ void psgi_run_rest(psg_worker *worker)
 
 	while ((job = next_left(worker, now)) != NULL) {
 		if (job->kind == PSGI_JOB_DETACHED)
-			end_detached(worker, job, PSGI_FAILED);
+			end_detached(worker, job, PSG_SHUTDOWN);
 		else if (!psgi_future_claim(&job->future, 0))
 			psgi_future_drop(&job->future, PSGI_HOLD);
 		else

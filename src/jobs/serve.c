@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "base/base.h"
+#include "device/device.h"
 #include "jobs/look.h"
 #include "jobs/run.h"
 
@@ -37,6 +38,17 @@ static psgi_job *next_job(psgi_executor *executor, psg_worker **whose)
 
 /* --- workers that come and go --- */
 
+/* Only the open device knows how much there is to share. */
+static void limit_memory(const psgi_executor *executor, psg_worker *worker)
+{
+	psgi_device_memory memory;
+
+	if (worker->account == NULL)
+		return;
+	psgi_device_memory_get(executor->device, &memory);
+	worker->account->limit = (size_t)(worker->memory_share * (double)memory.limit);
+}
+
 static void take_joined(psgi_executor *executor)
 {
 	psg_worker *worker =
@@ -46,6 +58,7 @@ static void take_joined(psgi_executor *executor)
 		psg_worker *next = worker->joining_next;
 
 		psgi_turns_add(&executor->turns, &worker->turn);
+		limit_memory(executor, worker);
 		worker = next;
 	}
 }
@@ -67,6 +80,10 @@ static void attend(psgi_executor *executor)
 static void leave(psgi_executor *executor, psg_worker *worker)
 {
 	psgi_turns_remove(&executor->turns, &worker->turn);
+	if (worker->account != NULL) {
+		worker->account->next = executor->accounts;
+		executor->accounts = worker->account;
+	}
 	atomic_store_explicit(&worker->left, true, memory_order_release);
 	psgi_event_signal(&executor->news);
 }

@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "base/fork.h"
+#include "base/trace.h"
 #include "jobs/completion.h"
 #include "jobs/jobs.h"
 #include "jobs/thread.h"
@@ -156,8 +157,9 @@ static psg_status take_slot(psg_worker *worker, const psg_job_options *options, 
 
 static psgi_entry entry_of(const psgi_job *job, int64_t deadline_ns)
 {
-	return job->number | (psgi_entry)job->rank << PSGI_ENTRY_RANK_BIT |
-	       (deadline_ns != PSGI_NEVER ? PSGI_ENTRY_DEADLINE : 0);
+	return (psgi_entry){ job->number | (uint32_t)job->rank << PSGI_ENTRY_RANK_BIT |
+			     (job->kind == PSGI_JOB_DETACHED ? PSGI_ENTRY_DETACHED : 0) |
+			     (deadline_ns != PSGI_NEVER ? PSGI_ENTRY_DEADLINE : 0) };
 }
 
 /*
@@ -210,15 +212,17 @@ static void commit(psg_worker *worker, psgi_job *job, psg_future **out)
 
 	if (job->has_options)
 		deadline = atomic_load_explicit(&future->deadline_ns, memory_order_relaxed);
-	atomic_store_explicit(&future->queued_ns,
-			      time_of(lane, out != NULL || job->has_options, deadline),
-			      memory_order_relaxed);
+	atomic_store_explicit(
+		&future->queued_ns,
+		time_of(lane, out != NULL || job->has_options || psgi_tracing(), deadline),
+		memory_order_relaxed);
 	/* Before the worker can call back. */
 	if (out != NULL)
 		*out = future;
 	if (queued)
 		psgi_completion_expect(future->queue);
 	psgi_count(&lane->accepted);
+	psgi_observe_submit(worker, job);
 	/* Release, for the keeper and an abort, who find the job in its slot; the worker gets it
 	 * through the ring. */
 	atomic_store_explicit(&future->word, PSGI_QUEUED + PSGI_HOLD + handles,
@@ -234,7 +238,8 @@ static void commit_detached(psg_worker *worker, psgi_job *job)
 	uint8_t rank = job->rank;
 
 	psgi_count(&lane->accepted);
-	psgi_lane_put(lane, entry_of(job, PSGI_NEVER) | PSGI_ENTRY_DETACHED);
+	psgi_observe_submit(worker, job);
+	psgi_lane_put(lane, entry_of(job, PSGI_NEVER));
 	announce(worker, lane, rank, PSGI_NEVER);
 }
 
@@ -255,7 +260,7 @@ psg_status psg_submit_function(psg_worker *worker, psg_job_fn fn, void *arg,
 		return fail(out, status);
 	job->fn = fn;
 	job->arg = arg;
-	if (out == NULL && !job->has_options) {
+	if (out == NULL && !job->has_options && !psgi_tracing()) {
 		job->kind = PSGI_JOB_DETACHED;
 		commit_detached(worker, job);
 	} else {

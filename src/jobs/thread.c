@@ -7,6 +7,7 @@
 #include "base/base.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 _Thread_local struct psgi_thread psgi_thread_self;
 
@@ -96,6 +97,7 @@ psg_status psgi_thread_attach(psgi_lanes *lanes, psgi_lane **out, psg_error *err
 	if (status != PSG_OK)
 		return status;
 	atomic_store_explicit(&lane->owner, psgi_thread_name(), memory_order_relaxed);
+	atomic_store_explicit(&lane->thread, (int32_t)gettid(), memory_order_relaxed);
 	lane->thread_next = psgi_thread_self.all;
 	psgi_thread_self.all = lane;
 	psgi_thread_self.last = lane;

@@ -4,6 +4,8 @@
 
 #include "jobs/worker.h"
 
+#include <pagesift/shared.h>
+
 #include "base/base.h"
 #include "base/fork.h"
 #include "jobs/futex.h"
@@ -11,6 +13,7 @@
 #include "jobs/run.h"
 #include "jobs/thread.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,11 +22,21 @@
 
 /* --- opening --- */
 
+/* Chosen: ten thousand to one is no sharing any more. */
+#define MAX_WEIGHT 10000
+
 static psg_status check_options(const psg_worker_options *options, psg_error *error)
 {
 	if (options->lane_capacity > MAX_CAPACITY)
 		return psgi_fail(error, PSG_INVALID, "lane capacity %zu: at most %d",
 				 options->lane_capacity, MAX_CAPACITY);
+	if (options->weight < 0 || options->weight > MAX_WEIGHT)
+		return psgi_fail(error, PSG_INVALID, "weight %d: 1 to %d, or 0 for 1",
+				 (int)options->weight, MAX_WEIGHT);
+	if (!(options->memory_share >= 0 && options->memory_share <= 1))
+		return psgi_fail(error, PSG_INVALID,
+				 "memory share %g: a part of 1, or 0 for no bound",
+				 options->memory_share);
 	return PSG_OK;
 }
 
@@ -34,6 +47,13 @@ static uint64_t next_serial(const psgi_executor *executor)
 
 	return ((uint64_t)executor->number << 32) |
 	       (atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed) + 1);
+}
+
+/* The account is the executor's, once it had the worker. */
+static void free_worker(psg_worker *worker)
+{
+	psgi_lanes_destroy(&worker->lanes);
+	free(worker);
 }
 
 /* All but the threads. */
@@ -56,28 +76,41 @@ static psg_status create(psgi_executor *executor, const psg_worker_options *opti
 	}
 	worker->executor = executor;
 	worker->queue.by_deadline = options->earliest_deadline_first;
-	worker->turn.weight = 1;
+	worker->turn.weight = options->weight != 0 ? options->weight : 1;
+	worker->turn.priority = options->engine_priority;
+	(void)snprintf(worker->name, sizeof(worker->name), "%.15s",
+		       options->name != NULL ? options->name : executor->name);
+	worker->memory_share = options->memory_share;
+	if (options->memory_share > 0) {
+		worker->account = calloc(1, sizeof(*worker->account));
+		if (worker->account == NULL) {
+			free_worker(worker);
+			return psgi_fail(error, PSG_NOMEM, "no memory for a worker");
+		}
+		worker->account->name = worker->name;
+	}
 	*out = worker;
 	return PSG_OK;
 }
 
-static void free_worker(psg_worker *worker)
-{
-	psgi_lanes_destroy(&worker->lanes);
-	free(worker);
-}
+static const psg_worker_options defaults;
 
-/* A worker whose jobs this executor runs. */
-static psg_status join(psgi_executor *executor, const psg_worker_options *options, psg_worker **out,
-		       psg_error *error)
+psg_status psgi_worker_join(psgi_executor *executor, const psg_worker_options *options,
+			    psg_worker **out, psg_error *error)
 {
 	psg_worker *worker = NULL;
-	psg_status status = create(executor, options, &worker, error);
+	psg_status status;
 
+	if (options == NULL)
+		options = &defaults;
+	status = check_options(options, error);
+	if (status == PSG_OK)
+		status = create(executor, options, &worker, error);
 	if (status != PSG_OK)
 		return status;
 	status = psgi_keeper_start(&worker->keeper, &worker->lanes, error);
 	if (status != PSG_OK) {
+		free(worker->account);
 		free_worker(worker);
 		return status;
 	}
@@ -85,8 +118,6 @@ static psg_status join(psgi_executor *executor, const psg_worker_options *option
 	*out = worker;
 	return PSG_OK;
 }
-
-static const psg_worker_options defaults;
 
 psg_status psg_worker_open(const char *device, const psg_worker_options *options, psg_worker **out,
 			   psg_error *error)
@@ -106,7 +137,7 @@ psg_status psg_worker_open(const char *device, const psg_worker_options *options
 					    &executor, error);
 	if (status != PSG_OK)
 		return status;
-	status = join(executor, options, out, error);
+	status = psgi_worker_join(executor, options, out, error);
 	psgi_executor_release(executor); /* the worker holds it, if there is one */
 	return status;
 }
@@ -241,6 +272,7 @@ static void wait_left(const psg_worker *worker)
 void psg_worker_close(psg_worker *worker)
 {
 	psgi_executor *executor;
+	psg_shared_worker *shared;
 
 	if (worker == NULL || forked(worker)) /* the child's copy is left as it is */
 		return;
@@ -252,6 +284,8 @@ void psg_worker_close(psg_worker *worker)
 	psgi_keeper_join(&worker->keeper);
 	wait_for_callbacks(worker);
 	psgi_thread_detach(worker->lanes.serial);
+	shared = worker->shared;
 	free_worker(worker);
 	psgi_executor_release(executor);
+	psg_shared_worker_release(shared);
 }

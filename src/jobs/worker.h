@@ -7,6 +7,7 @@
 #include "jobs/executor.h"
 #include "jobs/keeper.h"
 #include "jobs/lanes.h"
+#include "jobs/observe.h"
 #include "jobs/queue.h"
 
 struct psg_worker {
@@ -24,6 +25,8 @@ struct psg_worker {
 	/* The executor's thread's own; counters are read by others. */
 	alignas(PSGI_CACHE_LINE) psgi_executor *executor; /* constant */
 	psgi_turn turn;
+	psgi_memory_account *account; /* NULL: its memory has no bound of its own */
+	double memory_share;          /* constant */
 	psgi_queue queue;
 	psgi_lane *polled;   /* lanes that need not mark themselves: the worker looks */
 	int64_t looked_ns;   /* when the lanes were last looked at */
@@ -32,10 +35,14 @@ struct psg_worker {
 	_Atomic uint64_t outcome[PSGI_OUTCOMES];
 	_Atomic int64_t mean_ns; /* of a job's run, lately; 0: none has run */
 	_Atomic uint64_t recomputed, ops_on_gpu, ops_on_cpu;
+	psgi_job_stats stats;
 
-	psgi_event news;                 /* drained */
-	atomic_bool left;                /* the executor has let it go */
-	struct psg_worker *joining_next; /* in the executor's stack of new ones */
+	psgi_event news;                  /* drained */
+	atomic_bool left;                 /* the executor has let it go */
+	struct psg_worker *joining_next;  /* in the executor's stack of new ones */
+	struct psg_shared_worker *shared; /* which it holds; NULL: the executor is its own */
+	_Atomic uint64_t busy_ns;         /* device time of its jobs */
+	char name[16];                    /* in messages */
 };
 
 /*
@@ -52,6 +59,10 @@ static inline void psgi_count(_Atomic uint64_t *counter)
 {
 	psgi_count_more(counter, 1);
 }
+
+/* Makes a worker whose jobs this executor runs, which it holds; as psg_worker_open. */
+psg_status psgi_worker_join(psgi_executor *executor, const psg_worker_options *options,
+			    psg_worker **out, psg_error *error);
 
 /* psg_now_ns and that, without end where it is negative or too long. */
 static inline int64_t psgi_deadline_after(int64_t timeout_ns)

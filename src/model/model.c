@@ -244,6 +244,13 @@ psg_status psg_model_load_file(const char *path, const psg_model_options *option
 
 /* --- description --- */
 
+const char *psgi_model_name(const psg_model *model)
+{
+	const char *name = model->graph->name, *slash = name != NULL ? strrchr(name, '/') : NULL;
+
+	return slash != NULL ? slash + 1 : name != NULL ? name : "model";
+}
+
 size_t psg_model_inputs(const psg_model *model)
 {
 	return model->graph->n_inputs;

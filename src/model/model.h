@@ -21,6 +21,9 @@ struct psg_model {
 /* No handle is left: its plans are only waiting to be dropped. */
 bool psgi_model_closed(const psg_model *model);
 
+/* Of the file that it was read from, for people; "model" where that is not known. */
+const char *psgi_model_name(const psg_model *model);
+
 void psgi_model_hold(psg_model *model);
 void psgi_model_drop(psg_model *model);
 

@@ -5,6 +5,7 @@
 #include "model/plan.h"
 
 #include "base/base.h"
+#include "base/trace.h"
 #include "device/cuda.h"
 #include "ops/cuda.h"
 
@@ -168,27 +169,45 @@ static psg_status create_outputs(struct run *run, psg_error *error)
 	return PSG_OK;
 }
 
-static psg_status run_steps(struct run *run, bool (*stop)(void *), void *user, psg_error *error)
+/* On a GPU this is the launch; when it ran there the device tells. */
+static void trace_step(const struct run *run, const psgi_step *step, int64_t begin_ns)
+{
+	const psgi_trace_arg args[] = { { "node", step->name, 0 },
+					{ "kernel", step->kernel->name, 0 } };
+
+	psgi_trace_span(is_cuda(run) ? "launch" : "kernel", psg_op_name(step->kind), begin_ns,
+			psg_now_ns(), args, 2);
+}
+
+static psg_status run_step(const struct run *run, const psgi_step *step, psg_error *error)
 {
 	psgi_operand in[PSG_MAX_INPUTS], out[PSG_MAX_OUTPUTS];
+	int64_t begin = psgi_trace_begin();
+	psg_status status;
 
+	for (size_t k = 0; k < step->n_in; k++)
+		in[k] = operand(run, step->in[k]);
+	for (size_t k = 0; k < step->n_out; k++)
+		out[k] = operand(run, step->out[k]);
+	status = step->kernel->run(step->kernel, in, out, run->scratch, error);
+	if (begin != 0)
+		trace_step(run, step, begin);
+	if (status != PSG_OK)
+		psgi_error_prefix(error, "node '%.80s' (%s)", step->name, psg_op_name(step->kind));
+	return status;
+}
+
+static psg_status run_steps(struct run *run, bool (*stop)(void *), void *user, psg_error *error)
+{
 	for (size_t i = 0; i < run->plan->n_steps; i++) {
-		const psgi_step *step = &run->plan->steps[i];
 		psg_status status;
 
 		if (stop != NULL && stop(user))
 			return psgi_fail(error, PSG_CANCELLED, "stopped before step %zu of %zu",
 					 i + 1, run->plan->n_steps);
-		for (size_t k = 0; k < step->n_in; k++)
-			in[k] = operand(run, step->in[k]);
-		for (size_t k = 0; k < step->n_out; k++)
-			out[k] = operand(run, step->out[k]);
-		status = step->kernel->run(step->kernel, in, out, run->scratch, error);
-		if (status != PSG_OK) {
-			psgi_error_prefix(error, "node '%.80s' (%s)", step->name,
-					  psg_op_name(step->kind));
+		status = run_step(run, &run->plan->steps[i], error);
+		if (status != PSG_OK)
 			return status;
-		}
 	}
 	return PSG_OK;
 }

@@ -13,6 +13,7 @@
 #include "model/plans.h"
 
 #include "base/base.h"
+#include "base/trace.h"
 #include "ops/cuda_weights.h"
 
 #include <stdlib.h>
@@ -27,6 +28,7 @@ struct entry {
 	void *key;
 	size_t key_bytes;
 	psgi_plan *plan;
+	const psgi_memory_account *account; /* of who made it */
 };
 
 struct plans {
@@ -42,19 +44,26 @@ static void free_entry(struct entry *entry)
 	free(entry);
 }
 
-static void drop_all(struct plans *plans)
+/* Of whoever made them, or of one account. */
+static void drop_plans(struct plans *plans, bool all, const psgi_memory_account *account)
 {
-	while (plans->first != NULL) {
-		struct entry *entry = plans->first;
+	struct entry **link = &plans->first;
 
-		plans->first = entry->next;
-		free_entry(entry);
+	while (*link != NULL) {
+		struct entry *entry = *link;
+
+		if (all || entry->account == account) {
+			*link = entry->next;
+			free_entry(entry);
+		} else {
+			link = &entry->next;
+		}
 	}
 }
 
 static void free_plans(void *memory)
 {
-	drop_all(memory);
+	drop_plans(memory, true, NULL);
 	free(memory);
 }
 
@@ -158,7 +167,7 @@ static bool has_fused_kernels(const psg_device *device)
 #endif
 }
 
-static psg_status make_plan(psg_model *model, psg_device *device, const psg_shape *shapes,
+static psg_status plan_flow(psg_model *model, psg_device *device, const psg_shape *shapes,
 			    psg_tensor *const *in, psgi_plan **out, psg_error *error)
 {
 	psg_tensor *known[PSG_MAX_INPUTS] = { NULL };
@@ -189,6 +198,20 @@ static psg_status make_plan(psg_model *model, psg_device *device, const psg_shap
 	return psgi_plan_create(&flow, device, model->packs, out, error);
 }
 
+static psg_status make_plan(psg_model *model, psg_device *device, const psg_shape *shapes,
+			    psg_tensor *const *in, psgi_plan **out, psg_error *error)
+{
+	int64_t begin = psgi_trace_begin();
+	psg_status status = plan_flow(model, device, shapes, in, out, error);
+
+	if (begin != 0) {
+		const psgi_trace_arg arg = { "model", psgi_model_name(model), 0 };
+
+		psgi_trace_span("plan", "make a plan", begin, psg_now_ns(), &arg, 1);
+	}
+	return status;
+}
+
 psg_status psgi_plan_for(psg_model *model, psg_device *device, const psg_shape *shapes,
 			 psg_tensor *const *in, psgi_plan **out, psg_error *error)
 {
@@ -217,7 +240,8 @@ psg_status psgi_plan_for(psg_model *model, psg_device *device, const psg_shape *
 		return status;
 	}
 	psgi_model_hold(model);
-	*entry = (struct entry){ plans->first, model, key, key_bytes, entry->plan };
+	*entry =
+		(struct entry){ plans->first, model, key, key_bytes, entry->plan, device->account };
 	plans->first = entry;
 	trim(plans, model);
 	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): an open model's first is never trimmed */
@@ -225,14 +249,48 @@ psg_status psgi_plan_for(psg_model *model, psg_device *device, const psg_shape *
 	return PSG_OK;
 }
 
-/* Gives up what a GPU could do without, so that a run that found no memory may be tried again. */
+/*
+ * Gives up what a GPU could do without, so that a run that found no memory may be tried again.  Who
+ * met the limit of its own share does not cost others their plans.
+ */
 static bool make_room(psg_device *device)
 {
+	psgi_memory_account *account = device->account;
+	bool own = account != NULL && account->refused;
+
 	if (device->info.kind != PSG_DEVICE_CUDA || device->plans == NULL)
 		return false;
-	drop_all(device->plans);
+	drop_plans(device->plans, !own, account);
+	if (own)
+		account->refused = false;
 	(void)psgi_weights_evict(device);
 	return true;
+}
+
+static int64_t samples_of(psg_tensor *const *in, size_t n_in)
+{
+	const psg_shape *shape = n_in > 0 ? psg_tensor_shape(in[0]) : NULL;
+
+	return shape != NULL && shape->rank > 0 ? shape->dim[0] : 1;
+}
+
+static psg_status run_traced(psg_model *model, psgi_plan *plan, psg_tensor *const *in,
+			     psg_tensor **out, bool (*stop)(void *user), void *user,
+			     psg_error *error)
+{
+	int64_t begin = psgi_trace_begin();
+	psg_status status = psgi_plan_run(plan, in, out, stop, user, error);
+
+	if (begin != 0) {
+		const psgi_trace_arg args[] = {
+			{ "samples", NULL, samples_of(in, model->graph->n_inputs) },
+			{ "steps", NULL, (int64_t)plan->n_steps },
+			{ "status", psg_status_name(status), 0 },
+		};
+
+		psgi_trace_span("batch", psgi_model_name(model), begin, psg_now_ns(), args, 3);
+	}
+	return status;
 }
 
 psg_status psg_model_run(psg_model *model, psg_device *device, psg_tensor *const *in, size_t n_in,
@@ -262,7 +320,7 @@ psg_status psg_model_run(psg_model *model, psg_device *device, psg_tensor *const
 	for (bool again = true;; again = false) {
 		status = psgi_plan_for(model, device, shapes, in, &plan, error);
 		if (status == PSG_OK)
-			status = psgi_plan_run(plan, in, out, stop, user, error);
+			status = run_traced(model, plan, in, out, stop, user, error);
 		if (status != PSG_OOM || !again || !make_room(device))
 			return status;
 	}

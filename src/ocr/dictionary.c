@@ -3,7 +3,9 @@
 #include "config.h"
 
 #include "ocr/text.h"
-#include "ocr/format.h"
+
+#include "base/base.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <inttypes.h>

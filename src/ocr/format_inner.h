@@ -3,8 +3,11 @@
 #ifndef PSG_OCR_FORMAT_INNER_H
 #define PSG_OCR_FORMAT_INNER_H
 
-#include "ocr/format.h"
+#include "base/base.h"
+#include "base/utf8.h"
 #include "ocr/strbuf.h"
+
+#include <pagesift/ocr.h>
 
 /* One page of a document; `number` counts them from 1. */
 typedef struct psgi_page_place {

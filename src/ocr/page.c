@@ -4,6 +4,8 @@
 
 #include "ocr/page.h"
 
+#include "base/trace.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,9 +141,19 @@ static double lap_ms(psgi_page *page)
 	return (double)(page->mark_ns - before) / (double)PSG_MILLISECOND;
 }
 
+/* A page has no number: the time of its submission tells it from others. */
+void psgi_page_trace(const psgi_page *page, const char *name, const char *part, int64_t begin_ns)
+{
+	const psgi_trace_arg args[] = { { "part", part, 0 }, { "page", NULL, page->submitted_ns } };
+
+	if (begin_ns != 0)
+		psgi_trace_span("page", name, begin_ns, psg_now_ns(), args, 2);
+}
+
 static void next_stage(psgi_page *page)
 {
 	psg_error error = PSG_ERROR_INIT;
+	int64_t begin = psgi_trace_begin();
 
 	if (page->stage >= 0)
 		page->jobs_ms[page->stage] = lap_ms(page);
@@ -153,6 +165,7 @@ static void next_stage(psgi_page *page)
 	if (psgi_stages[page->stage].begin(page, &error) != PSG_OK)
 		psgi_page_fail(page, psgi_stages[page->stage].host_name, &error);
 	page->host_ms[page->stage] = lap_ms(page);
+	psgi_page_trace(page, psgi_stages[page->stage].host_name, "begin", begin);
 }
 
 /* Goes on until jobs must be waited for, or the text is there. */

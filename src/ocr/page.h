@@ -117,6 +117,9 @@ void psgi_page_wake(psgi_page *page, uint64_t wake);
 /* The first error is the page's; `error` holds its message, and may be changed. */
 void psgi_page_fail(psgi_page *page, const char *where, psg_error *error);
 
+/* The runner did a part of the stage `name`, from `begin_ns` to now; 0: there is no trace. */
+void psgi_page_trace(const psgi_page *page, const char *name, const char *part, int64_t begin_ns);
+
 /* The jobs of a stage, for the runner.  Takes what those that ended gave. */
 void psgi_jobs_harvest(psgi_page *page);
 

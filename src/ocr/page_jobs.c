@@ -5,6 +5,7 @@
 #include "ocr/page.h"
 
 #include "base/base.h"
+#include "base/trace.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -68,8 +69,12 @@ static void take(psgi_page *page, psgi_slot *slot)
 		page->n_going_on++;
 		return;
 	}
-	if (status == PSG_OK && page->status == PSG_OK)
+	if (status == PSG_OK && page->status == PSG_OK) {
+		int64_t begin = psgi_trace_begin();
+
 		status = psgi_stages[page->stage].take(page, slot, &slot->error);
+		psgi_page_trace(page, psgi_stages[page->stage].job_name, "take", begin);
+	}
 	if (status != PSG_OK)
 		psgi_page_fail(page, psgi_stages[page->stage].job_name, &slot->error);
 	psg_tensor_unref(slot->out);
@@ -194,8 +199,11 @@ static psg_status submit_next(psgi_page *page, psgi_slot *slot, psg_error *error
 	psg_status status = PSG_OK;
 
 	if (page->input == NULL) {
+		int64_t begin = psgi_trace_begin();
+
 		page->n_input = samples_of_a_job(page);
 		status = psgi_stages[page->stage].make(page, &page->n_input, &page->input, error);
+		psgi_page_trace(page, psgi_stages[page->stage].job_name, "make", begin);
 	}
 	if (status == PSG_OK)
 		status = submit(page, slot, page->input, NULL, error);

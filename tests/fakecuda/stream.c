@@ -24,7 +24,9 @@ struct CUevent_st {
 	fake_device *device;
 	CUstream stream;         /* of the last record; may be gone */
 	uint64_t recorded, done; /* serials of records */
-	int holders;             /* its handle, and the work that names it */
+	bool timed;
+	struct timespec when; /* it was done */
+	int holders;          /* its handle, and the work that names it */
 	CUevent before, next;
 };
 
@@ -124,6 +126,7 @@ static void run_one(CUstream stream)
 		stream->last = &stream->first;
 	if (work->kind == FAKE_RECORD) {
 		work->event->done = work->serial;
+		(void)clock_gettime(CLOCK_MONOTONIC, &work->event->when);
 	} else if (work->kind == FAKE_WAIT) {
 		run_event(work->event, work->serial);
 	} else if (device->sticky == CUDA_SUCCESS && !is_alive(work)) {
@@ -223,7 +226,6 @@ CUresult cuEventCreate(CUevent *event, unsigned int flags)
 	fake_device *device;
 	CUevent made;
 
-	(void)flags;
 	ENTER(cuEventCreate);
 	device = fake_current();
 	if (device == NULL)
@@ -233,6 +235,7 @@ CUresult cuEventCreate(CUevent *event, unsigned int flags)
 		return fake_leave(CUDA_ERROR_OUT_OF_MEMORY);
 	made->device = device;
 	made->holders = 1;
+	made->timed = (flags & CU_EVENT_DISABLE_TIMING) == 0;
 	made->next = events;
 	if (events != NULL)
 		events->before = made;
@@ -287,4 +290,16 @@ CUresult cuEventSynchronize(CUevent event)
 	if (is_stream(event->stream))
 		run_event(event, event->recorded);
 	return fake_leave(event->device->sticky);
+}
+
+CUresult cuEventElapsedTime(float *milliseconds, CUevent from, CUevent to)
+{
+	ENTER(cuEventElapsedTime);
+	if (!from->timed || !to->timed || from->recorded == 0 || to->recorded == 0)
+		return fake_leave(CUDA_ERROR_INVALID_HANDLE);
+	if (from->done < from->recorded || to->done < to->recorded)
+		return fake_leave(CUDA_ERROR_NOT_READY);
+	*milliseconds = (float)((double)(to->when.tv_sec - from->when.tv_sec) * 1e3 +
+				(double)(to->when.tv_nsec - from->when.tv_nsec) / 1e6);
+	return fake_leave(from->device->sticky);
 }

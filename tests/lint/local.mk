@@ -1,9 +1,9 @@
 # Checks of the source tree, of the built library and of the installed tree, and the builds under
 # sanitizers.  Each sanitizer build is configured in a folder of its own below this build.
-dist_check_SCRIPTS += tests/lint/test_rooms.sh tests/lint/exports.sh
-TESTS += tests/lint/test_rooms.sh tests/lint/exports.sh
+dist_check_SCRIPTS += tests/lint/test_rooms.sh tests/lint/exports.sh tests/lint/probes.sh
+TESTS += tests/lint/test_rooms.sh tests/lint/exports.sh tests/lint/probes.sh
 EXTRA_DIST += tests/lint/analyser.h tests/lint/installcheck.sh tests/lint/lint.sh \
-	tests/lint/rooms.awk tests/lint/rooms.sh tests/lint/lsan.supp
+	tests/lint/rooms.awk tests/lint/rooms.sh tests/lint/lsan.supp tests/lint/tsan.supp
 
 lint: $(BUILT_SOURCES)
 	@$(SHELL) $(top_srcdir)/tests/lint/lint.sh $(top_srcdir) $(top_builddir) -std=c11 -DHAVE_CONFIG_H \
@@ -27,12 +27,13 @@ ASAN_ENVIRONMENT = CK_TIMEOUT_MULTIPLIER=20 UBSAN_OPTIONS=print_stacktrace=1 \
 	ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:allocator_may_return_null=1:max_malloc_fill_size=1073741824:malloc_fill_byte=255 \
 	LSAN_OPTIONS=suppressions=$(abs_top_srcdir)/tests/lint/lsan.supp:print_suppressions=0
 TSAN_ENVIRONMENT = CK_TIMEOUT_MULTIPLIER=20 \
-	TSAN_OPTIONS=second_deadlock_stack=1:allocator_may_return_null=1
+	TSAN_OPTIONS=suppressions=$(abs_top_srcdir)/tests/lint/tsan.supp:second_deadlock_stack=1:allocator_may_return_null=1
 # One thread has nobody to race with: only tests of more take part.
 # The longest comes first, so that the others run beside it.
 TSAN_TESTS = $(filter tests/test_nomem,$(TESTS)) \
-	$(filter tests/test_base tests/test_tensor tests/test_plans tests/test_jobs_% tests/test_engine% \
-	tests/test_gpu_jobs tests/test_gpu_pages tests/test_gpu_worker \
+	$(filter tests/test_base tests/test_histogram tests/test_trace tests/test_tensor \
+	tests/test_plans tests/test_jobs_% tests/test_engine% \
+	tests/test_gpu_jobs tests/test_gpu_storm tests/test_gpu_pages tests/test_gpu_worker \
 	tests/test_kernels tests/test_cli_ocr.sh tests/test_cli_bench.sh,$(TESTS))
 VALGRIND = $(LIBTOOL) --mode=execute valgrind --quiet --leak-check=full --errors-for-leak-kinds=definite \
 	--error-exitcode=1

@@ -2,8 +2,9 @@
 /* Valid UTF-8, and text made so. */
 #include "config.h"
 
-#include "ocr/format.h"
+#include "base/utf8.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the page formats share. */
-#ifndef PSG_OCR_FORMAT_H
-#define PSG_OCR_FORMAT_H
+/* Text from files and callers as valid UTF-8. */
+#ifndef PSG_BASE_UTF8_H
+#define PSG_BASE_UTF8_H
 
-#include "base/base.h"
-
-#include <pagesift/ocr.h>
+#include <stddef.h>
 
 /*
  * `text` as valid UTF-8: each byte that is not part of a valid sequence becomes U+FFFD.
