@@ -267,7 +267,7 @@ static void seal(psgi_lane *lane)
  * did. */
 void psgi_lane_leave(psgi_lane *lane)
 {
-	atomic_store_explicit(&lane->owner, NULL, memory_order_relaxed);
+	atomic_store_explicit(&lane->owner, 0, memory_order_relaxed);
 	atomic_store_explicit(&lane->thread, 0, memory_order_relaxed);
 	if ((atomic_fetch_and_explicit(&lane->flags, ~PSGI_LANE_ATTACHED, memory_order_acq_rel) &
 	     PSGI_LANE_CLOSED) != 0)

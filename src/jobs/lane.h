@@ -67,7 +67,7 @@ typedef struct psgi_lane {
 	_Atomic uint64_t accepted; /* written by the producer, read by all */
 	_Atomic uint64_t refused_full, refused_late;
 	_Atomic int32_t thread;        /* the owner's, as the kernel counts; 0: none */
-	const void *_Atomic owner;     /* names the thread, for the short way of returning slots */
+	_Atomic uintptr_t owner;       /* names the thread, for the short way of returning slots */
 	struct psgi_lane *thread_next; /* of the owner's lanes */
 	psgi_recent clock;
 

@@ -14,9 +14,9 @@ extern _Thread_local struct psgi_thread psgi_thread_self;
 
 /* Names the calling thread among those that live; cheaper than an address of thread-local memory.
  */
-static inline const void *psgi_thread_name(void)
+static inline uintptr_t psgi_thread_name(void)
 {
-	return (const void *)pthread_self();
+	return (uintptr_t)pthread_self();
 }
 
 psgi_lane *psgi_thread_find(uint64_t serial);
