@@ -91,10 +91,13 @@ tests_test_jobs_submit_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_jobs_submit_LDFLAGS = $(WRAP_MEMORY) -Wl,--wrap=pthread_mutex_lock,--wrap=syscall
 tests_test_jobs_submit_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 # batches of several jobs
-BATCH_TESTS = tests/test_jobs_fit
+BATCH_TESTS = tests/test_jobs_fit tests/test_jobs_choice
 check_PROGRAMS += $(BATCH_TESTS)
 TESTS += $(BATCH_TESTS)
 tests_test_jobs_fit_SOURCES = tests/test_jobs_fit.c tests/jobs_util.h
 tests_test_jobs_fit_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_jobs_fit_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+tests_test_jobs_choice_SOURCES = tests/test_jobs_choice.c tests/jobs_util.h
+tests_test_jobs_choice_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_jobs_choice_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 endif
