@@ -87,6 +87,9 @@ typedef struct psgi_lane {
 	struct {
 		uint32_t first, last; /* numbers; while `n` is not 0 */
 		uint32_t n;
+		/* While the queue is sifted: how many have not been shown, how many were and stay,
+		 * and the last one of these. */
+		uint32_t unseen, stay, before;
 		struct psgi_lane *next_turn;
 	} waiting[PSGI_RANKS];
 

@@ -80,3 +80,122 @@ psgi_job *psgi_queue_pop(psgi_queue *queue)
 	}
 	return &lane->slots[number];
 }
+
+/* --- sifting --- */
+
+struct sift {
+	psgi_sifted (*look)(void *user, psgi_job *job);
+	void *user;
+	size_t left; /* jobs that may still be shown */
+};
+
+static psgi_sifted show(struct sift *sift, psgi_job *job)
+{
+	psgi_sifted sifted;
+
+	if (sift->left == 0)
+		return PSGI_ENOUGH;
+	sifted = sift->look(sift->user, job);
+	sift->left = sifted == PSGI_ENOUGH ? 0 : sift->left - 1;
+	return sifted;
+}
+
+/* Each is popped, and goes back when it is to stay. */
+static void sift_heap(psgi_job **heap, struct sift *sift)
+{
+	psgi_job *stay = NULL;
+
+	while (*heap != NULL && sift->left > 0) {
+		psgi_job *job = psgi_heap_pop(heap);
+
+		if (show(sift, job) == PSGI_TAKE)
+			continue;
+		psgi_extra_of(job)->next = stay;
+		stay = job;
+	}
+	while (stay != NULL) {
+		psgi_job *next = psgi_extra_of(stay)->next;
+
+		psgi_heap_push(heap, stay);
+		stay = next;
+	}
+}
+
+/* Unlinks the job that follows `before`, or is the first. */
+static void unlink_one(psgi_lane *lane, int rank, uint32_t number)
+{
+	bool has_before = lane->waiting[rank].stay > 0;
+
+	lane->waiting[rank].n--;
+	if (lane->waiting[rank].unseen == 0) {
+		if (has_before)
+			lane->waiting[rank].last = lane->waiting[rank].before;
+	} else if (has_before) {
+		lane->behind[lane->waiting[rank].before] = lane->behind[number];
+	} else {
+		lane->waiting[rank].first = lane->behind[number];
+	}
+}
+
+/* The lane's next one; false: it has no more. */
+static bool sift_one(psgi_lane *lane, int rank, struct sift *sift)
+{
+	uint32_t number = lane->waiting[rank].first;
+
+	if (lane->waiting[rank].unseen == 0)
+		return false;
+	if (lane->waiting[rank].stay > 0)
+		number = lane->behind[lane->waiting[rank].before];
+	lane->waiting[rank].unseen--;
+	if (show(sift, &lane->slots[number]) == PSGI_TAKE) {
+		unlink_one(lane, rank, number);
+		return true;
+	}
+	lane->waiting[rank].before = number;
+	lane->waiting[rank].stay++;
+	return true;
+}
+
+/* Turns of those that have a job left, in the order as it was. */
+static void drop_empty(psgi_queue *queue, int rank)
+{
+	psgi_lane *lane = queue->last_turn[rank]->waiting[rank].next_turn;
+	psgi_lane *end = queue->last_turn[rank], *next;
+
+	queue->last_turn[rank] = NULL;
+	for (;; lane = next) {
+		next = lane->waiting[rank].next_turn;
+		if (lane->waiting[rank].n > 0)
+			join_circle(queue, lane, rank);
+		if (lane == end)
+			return;
+	}
+}
+
+static void sift_lanes(psgi_queue *queue, int rank, struct sift *sift)
+{
+	psgi_lane *first = queue->last_turn[rank]->waiting[rank].next_turn, *lane = first;
+	bool more;
+
+	do {
+		lane->waiting[rank].unseen = lane->waiting[rank].n;
+		lane->waiting[rank].stay = 0;
+	} while ((lane = lane->waiting[rank].next_turn) != first);
+	do {
+		more = false;
+		do
+			more = (sift->left > 0 && sift_one(lane, rank, sift)) || more;
+		while ((lane = lane->waiting[rank].next_turn) != first);
+	} while (more);
+	drop_empty(queue, rank);
+}
+
+void psgi_queue_sift(psgi_queue *queue, int rank, psgi_sifted (*look)(void *user, psgi_job *job),
+		     void *user)
+{
+	struct sift sift = { look, user, PSGI_SIFT_MOST };
+
+	sift_heap(&queue->earliest[rank], &sift);
+	if (queue->last_turn[rank] != NULL && sift.left > 0)
+		sift_lanes(queue, rank, &sift);
+}

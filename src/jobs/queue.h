@@ -23,6 +23,20 @@ void psgi_queue_push(psgi_queue *queue, psgi_lane *lane, psgi_entry entry);
 /* The next job; NULL when there is none. */
 psgi_job *psgi_queue_pop(psgi_queue *queue);
 
+typedef enum psgi_sifted { PSGI_LEAVE, PSGI_TAKE, PSGI_ENOUGH } psgi_sifted;
+
+/*
+ * Shows jobs of one class to `look`, in about the order in which they would be popped (each lane
+ * its next one, and so on), which says what becomes of each: it stays, is taken out, or it and all
+ * that follow stay.  At most PSGI_SIFT_MOST are shown.
+ */
+void psgi_queue_sift(psgi_queue *queue, int rank, psgi_sifted (*look)(void *user, psgi_job *job),
+		     void *user);
+
+/* Chosen: some times what is sought, so that jobs of another kind are looked past, in some 10 us.
+ */
+#define PSGI_SIFT_MOST 512
+
 /* The class of the next job; PSGI_RANKS when there is none. */
 static inline int psgi_queue_rank(const psgi_queue *queue)
 {
