@@ -91,7 +91,7 @@ tests_test_jobs_submit_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_jobs_submit_LDFLAGS = $(WRAP_MEMORY) -Wl,--wrap=pthread_mutex_lock,--wrap=syscall
 tests_test_jobs_submit_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 # batches of several jobs
-BATCH_TESTS = tests/test_jobs_fit tests/test_jobs_choice tests/test_jobs_sift
+BATCH_TESTS = tests/test_jobs_fit tests/test_jobs_choice tests/test_jobs_sift tests/test_jobs_rows
 check_PROGRAMS += $(BATCH_TESTS)
 TESTS += $(BATCH_TESTS)
 tests_test_jobs_fit_SOURCES = tests/test_jobs_fit.c tests/jobs_util.h
@@ -103,4 +103,8 @@ tests_test_jobs_choice_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 tests_test_jobs_sift_SOURCES = tests/test_jobs_sift.c tests/jobs_util.h
 tests_test_jobs_sift_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_jobs_sift_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+tests_test_jobs_rows_SOURCES = tests/test_jobs_rows.c tests/jobs_util.h tests/nomem.h
+tests_test_jobs_rows_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_jobs_rows_LDFLAGS = $(WRAP_MEMORY)
+tests_test_jobs_rows_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 endif

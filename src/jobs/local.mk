@@ -11,4 +11,5 @@ libpsgjobs_la_SOURCES = src/jobs/jobs.h src/jobs/future.h src/jobs/job.h src/job
 pkginclude_HEADERS += include/pagesift/job.h include/pagesift/shared.h include/pagesift/stats.h
 # batches of several jobs
 libpsgjobs_la_SOURCES += src/jobs/fit.h src/jobs/fit.c \
-	src/jobs/choice.h src/jobs/choice.c
+	src/jobs/choice.h src/jobs/choice.c \
+	src/jobs/rows.h src/jobs/rows.c
