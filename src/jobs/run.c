@@ -112,13 +112,22 @@ static void pay(psg_worker *worker, int64_t ns, uint32_t jobs)
 	psgi_count_more(&worker->busy_ns, (uint64_t)ns);
 }
 
+/* Not before what was read already, by another clock. */
+static void read_clock(psgi_executor *executor)
+{
+	int64_t now = psgi_recent_ns(&executor->clock);
+
+	if (now > executor->now_ns)
+		executor->now_ns = now;
+}
+
 void psgi_run_pay(psgi_executor *executor)
 {
 	int64_t before = executor->now_ns;
 
 	if (executor->unpaid == 0)
 		return;
-	executor->now_ns = psgi_recent_ns(&executor->clock);
+	read_clock(executor);
 	pay(executor->who_owes, executor->now_ns - before, executor->unpaid);
 	psgi_observe_unseen(executor->who_owes, executor->now_ns - before, executor->unpaid);
 	executor->unpaid = 0;
@@ -133,6 +142,7 @@ static void run(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 	psgi_outcome outcome;
 	psg_status status;
 
+	executor->now_ns = started;
 	atomic_store_explicit(&future->started_ns, started, memory_order_relaxed);
 	executor->error.code = PSG_OK;
 	executor->error.message[0] = '\0';
@@ -145,7 +155,7 @@ static void run(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 	psgi_future_note(future, executor->error.message);
 	if (status == PSG_OK && executor->error.message[0] != '\0' && future->message == NULL)
 		future->message = "the GPU failed";
-	executor->now_ns = psgi_recent_ns(&executor->clock);
+	read_clock(executor);
 	pay(worker, executor->now_ns - started, 1);
 	psgi_observe_ran(worker, job, outcome, status, executor->now_ns);
 	end_job(worker, job, outcome, status, executor->now_ns);
@@ -224,7 +234,7 @@ void psgi_run(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 		run(executor, worker, job);
 	}
 	if (calls_back)
-		executor->now_ns = psgi_recent_ns(&executor->clock);
+		read_clock(executor);
 }
 
 /* The next one that came after the executor had left. */
