@@ -20,10 +20,10 @@ enum { PSGI_URGENT, PSGI_NORMAL, PSGI_BACKGROUND, PSGI_RANKS };
  * the lane when it has run.
  */
 typedef enum psgi_job_kind {
-	PSGI_JOB_FUNCTION,
-	PSGI_JOB_DETACHED,
+	PSGI_JOB_FUNCTION, /* numbered as base/probe.h tells */
 	PSGI_JOB_OP,
-	PSGI_JOB_MODEL
+	PSGI_JOB_MODEL,
+	PSGI_JOB_DETACHED
 } psgi_job_kind;
 
 /* How a job may end, for the counters. */
