@@ -261,6 +261,7 @@ START_TEST(detached_jobs_wait_too)
 	t_gate_close(&gate, worker);
 	ck_assert_int_eq(psg_submit_function(worker, t_nothing, NULL, NULL, NULL, NULL), PSG_OK);
 	t_gate_open(&gate);
+	ck_assert_int_eq(psg_worker_drain(worker, -1), PSG_OK);
 	psg_worker_close(worker);
 	events = t_trace_load(path);
 	ck_assert_uint_eq(t_trace_count(events, "X", "job", NULL), 2);
