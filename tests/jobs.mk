@@ -91,7 +91,8 @@ tests_test_jobs_submit_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_jobs_submit_LDFLAGS = $(WRAP_MEMORY) -Wl,--wrap=pthread_mutex_lock,--wrap=syscall
 tests_test_jobs_submit_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 # batches of several jobs
-BATCH_TESTS = tests/test_jobs_fit tests/test_jobs_choice tests/test_jobs_sift tests/test_jobs_rows
+BATCH_TESTS = tests/test_jobs_fit tests/test_jobs_choice tests/test_jobs_sift tests/test_jobs_rows \
+	tests/test_jobs_batcher tests/test_gpu_batcher
 check_PROGRAMS += $(BATCH_TESTS)
 TESTS += $(BATCH_TESTS)
 tests_test_jobs_fit_SOURCES = tests/test_jobs_fit.c tests/jobs_util.h
@@ -107,4 +108,13 @@ tests_test_jobs_rows_SOURCES = tests/test_jobs_rows.c tests/jobs_util.h tests/no
 tests_test_jobs_rows_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_jobs_rows_LDFLAGS = $(WRAP_MEMORY)
 tests_test_jobs_rows_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+tests_test_jobs_batcher_SOURCES = tests/test_jobs_batcher.c tests/batch_util.h tests/jobs_util.h \
+	tests/nomem.h tests/onnx_text.c tests/onnx_text.h
+tests_test_jobs_batcher_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_jobs_batcher_LDFLAGS = $(WRAP_MEMORY)
+tests_test_jobs_batcher_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+tests_test_gpu_batcher_SOURCES = tests/test_gpu_batcher.c tests/batch_util.h tests/jobs_util.h \
+	tests/fakecuda_util.c tests/fakecuda_util.h tests/onnx_text.c tests/onnx_text.h
+tests_test_gpu_batcher_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_gpu_batcher_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 endif

@@ -7,6 +7,8 @@
 
 #ifdef HAVE_JANSSON
 
+#include <pagesift/batch.h>
+
 #include "base/trace.h"
 #include "device/cuda.h"
 #include "kernels/args.h"
@@ -88,6 +90,29 @@ static psg_status fails(psg_device *device, void *arg, psg_error *error)
 	(void)arg;
 	(void)error;
 	return PSG_FORMAT;
+}
+
+/* Two samples that run together: all that wait for a batcher's first run on the reference device.
+ */
+static void run_pair(psg_worker *worker, psg_model *model)
+{
+	psg_batcher *batcher;
+	psg_future *futures[2];
+	psg_tensor *sample;
+	t_gate gate;
+
+	ck_assert_int_eq(psg_batcher_open(worker, model, NULL, &batcher, NULL), PSG_OK);
+	ck_assert_int_eq(psg_tensor_create(PSG_F32, &PSG_SHAPE(1, 3), &sample, NULL), PSG_OK);
+	memset(psg_tensor_data(sample), 0, 3 * sizeof(float));
+	t_gate_close(&gate, worker);
+	for (size_t i = 0; i < 2; i++)
+		ck_assert_int_eq(psg_batcher_submit(batcher, sample, NULL, &futures[i], NULL),
+				 PSG_OK);
+	t_gate_open(&gate);
+	for (size_t i = 0; i < 2; i++)
+		ck_assert_int_eq(t_finish(futures[i]), PSG_OK);
+	psg_tensor_unref(sample);
+	psg_batcher_close(batcher);
 }
 
 /* --- what is in what --- */
@@ -266,6 +291,37 @@ START_TEST(detached_jobs_wait_too)
 	events = t_trace_load(path);
 	ck_assert_uint_eq(t_trace_count(events, "X", "job", NULL), 2);
 	ck_assert_int_gt(t_trace_number(t_trace_find(events, "X", "job", NULL, 1), "wait_ns"), 0);
+	json_decref(events);
+}
+END_TEST
+
+/* One span for all samples of a run, to which the arrows of each lead. */
+START_TEST(a_batch)
+{
+	psg_worker *worker = open_named("reference", "t-worker");
+	psg_model *model = load("tiny.onnx");
+	const json_t *end, *job;
+	size_t led = 0;
+	json_t *events;
+
+	run_pair(worker, model);
+	psg_model_unref(model);
+	psg_worker_close(worker);
+	events = t_trace_load(path);
+	ck_assert_uint_eq(t_trace_count(events, "X", "job", NULL), 2);
+	job = t_trace_find(events, "X", "job", "tiny.onnx", 0);
+	ck_assert_ptr_nonnull(job);
+	ck_assert_str_eq(t_trace_text(job, "kind"), "sample");
+	ck_assert_str_eq(t_trace_text(job, "status"), "OK");
+	ck_assert_int_eq(t_trace_number(job, "samples"), 2);
+	ck_assert_int_eq(t_trace_number(job, "empty"), 0);
+	ck_assert_int_eq(t_trace_number(job, "elements"), 3);
+	ck_assert_uint_eq(within(events, "batch", job), 1);
+	ck_assert_uint_eq(t_trace_count(events, "X", "submit", "submit tiny.onnx"), 2);
+	for (size_t k = 0; (end = t_trace_find(events, "f", NULL, NULL, k)) != NULL; k++)
+		led += around(events, "job", end) == job;
+	ck_assert_uint_eq(led, 2);
+	check_order(events);
 	json_decref(events);
 }
 END_TEST
@@ -555,6 +611,7 @@ int main(void)
 	tcase_add_checked_fixture(cases, set_up, tear_down);
 	tcase_add_test(cases, each_job);
 	tcase_add_test(cases, detached_jobs_wait_too);
+	tcase_add_test(cases, a_batch);
 	tcase_add_test(cases, steps_of_a_model);
 	tcase_add_test(cases, a_card);
 	tcase_add_test(cases, many_launches);

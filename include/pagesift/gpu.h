@@ -3,6 +3,7 @@
 #ifndef PAGESIFT_GPU_H
 #define PAGESIFT_GPU_H
 
+#include <pagesift/batch.h>
 #include <pagesift/device.h>
 #include <pagesift/error.h>
 #include <pagesift/histogram.h>

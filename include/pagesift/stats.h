@@ -38,7 +38,9 @@ typedef struct psg_stats {
 	 * future, callback, queue or deadline. */
 	psg_histogram wait_ns;
 	psg_histogram run_ns;  /* from the start to the end */
-	psg_histogram samples; /* of each model run: the first dimension of its first input */
+	/* Of each model run: the first dimension of its first input; of a batcher's, how many shared
+	 * it, with empty ones left out. */
+	psg_histogram samples;
 	/* Of operators and model runs: all tensors read, and all that came out, 0 after a failure.
 	 */
 	psg_histogram bytes_in, bytes_out;

@@ -5,13 +5,13 @@
  *
  *   job__submit   worker, lane, job, kind        by the submitting thread
  *   job__start    worker, lane, job, kind        by the worker's thread
- *   batch__run    worker, model, samples         a model is run
+ *   batch__run    worker, model, samples         a model is run, on so many samples
  *   job__done     worker, lane, job, status      by who ended it, however it ended
  *   device__lost  device, message
  *
  * `worker` numbers the workers of the process from 1, `lane` its lanes from 0, `job` the lane's
  * jobs from 0: together they name a job.  `kind` is 0 for a function, 1 for an operator, 2 for a
- * model run, 3 for a function that nobody watches; `status` a psg_status;
+ * model run, 3 for a function that nobody watches, 4 for a batcher's sample; `status` a psg_status;
  * `model`, `device` and `message` are strings that end with a zero.
  */
 #ifndef PSG_BASE_PROBE_H

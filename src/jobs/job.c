@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "device/device.h"
+#include "jobs/batcher.h"
 #include "jobs/lane.h"
 #include "jobs/observe.h"
 #include "jobs/worker.h"
@@ -14,10 +15,35 @@
 
 /* --- running, on the worker's thread --- */
 
+psg_status psgi_job_wants_stop(const psgi_job *job, const psg_worker *worker, int64_t now_ns,
+			       psgi_outcome *outcome)
+{
+	const psg_future *future = &job->future;
+
+	if ((atomic_load_explicit(&future->word, memory_order_relaxed) & PSGI_STOP) != 0) {
+		*outcome = PSGI_CANCELLED;
+		return PSG_CANCELLED;
+	}
+	if (atomic_load_explicit(&worker->dropping, memory_order_relaxed)) {
+		*outcome = PSGI_FAILED;
+		return PSG_SHUTDOWN;
+	}
+	if (atomic_load_explicit(&future->deadline_ns, memory_order_relaxed) <= now_ns) {
+		*outcome = PSGI_EXPIRED;
+		return PSG_TIMED_OUT;
+	}
+	return PSG_OK;
+}
+
+psg_status psgi_job_stopped(psg_status status, psg_error *error)
+{
+	return psgi_fail(error, status, "stopped while it ran: %s", psg_status_text(status));
+}
+
 /* Asked between the steps of a model. */
 struct stop {
 	const psg_worker *worker;
-	const psg_future *future;
+	const psgi_job *job;
 	psgi_outcome outcome;
 	psg_status status; /* why it was stopped; OK: it was not */
 };
@@ -25,28 +51,41 @@ struct stop {
 static bool wants_stop(void *user)
 {
 	struct stop *stop = user;
-	const psg_future *future = stop->future;
 
-	if ((atomic_load_explicit(&future->word, memory_order_relaxed) & PSGI_STOP) != 0) {
-		stop->status = PSG_CANCELLED;
-		stop->outcome = PSGI_CANCELLED;
-	} else if (atomic_load_explicit(&stop->worker->dropping, memory_order_relaxed)) {
-		stop->status = PSG_SHUTDOWN;
-		stop->outcome = PSGI_FAILED;
-	} else if (atomic_load_explicit(&future->deadline_ns, memory_order_relaxed) <=
-		   psg_now_ns()) {
-		stop->status = PSG_TIMED_OUT;
-		stop->outcome = PSGI_EXPIRED;
-	}
+	stop->status = psgi_job_wants_stop(stop->job, stop->worker, psg_now_ns(), &stop->outcome);
 	return stop->status != PSG_OK;
+}
+
+/* A sample's outputs are cut as if others had run with it. */
+static psg_status cut_outputs(psgi_job *job, psg_error *error)
+{
+	psgi_extra *extra = psgi_extra_of(job);
+
+	for (size_t i = 0; i < extra->n_out; i++) {
+		psg_tensor *whole = extra->out[i];
+		psg_status status;
+
+		if (!psgi_rows_needs_cut(whole))
+			continue;
+		status = psgi_rows_cut(whole, 0, &extra->out[i], error);
+		if (status != PSG_OK)
+			extra->out[i] = whole;
+		else
+			psg_tensor_unref(whole);
+		if (status != PSG_OK)
+			return status;
+	}
+	return PSG_OK;
 }
 
 static psg_status run_model(psgi_job *job, const psg_worker *worker, psg_device *device,
 			    psgi_outcome *outcome, psg_error *error)
 {
-	struct stop stop = { .worker = worker, .future = &job->future, .outcome = PSGI_FAILED };
+	struct stop stop = { .worker = worker, .job = job, .outcome = PSGI_FAILED };
 	psgi_extra *extra = psgi_extra_of(job);
-	size_t n_out = psg_model_outputs(extra->model.model);
+	psg_model *model = psgi_job_model(job);
+	size_t n_in, n_out = psg_model_outputs(model);
+	psg_tensor *const *in = psgi_job_inputs(job, &n_in);
 	psg_status status;
 
 	extra->out = extra->few_out;
@@ -55,19 +94,18 @@ static psg_status run_model(psgi_job *job, const psg_worker *worker, psg_device 
 		if (extra->out == NULL)
 			return psgi_fail(error, PSG_NOMEM, "no memory for %zu outputs", n_out);
 	}
-	status = psg_model_run(extra->model.model, device, extra->model.in, extra->model.n_in,
-			       extra->out, n_out, wants_stop, &stop, error);
+	status =
+		psg_model_run(model, device, in, n_in, extra->out, n_out, wants_stop, &stop, error);
 	if (status == PSG_OK) {
 		extra->n_out = n_out;
-		return PSG_OK;
+		return job->kind == PSGI_JOB_SAMPLE ? cut_outputs(job, error) : PSG_OK;
 	}
 	if (extra->out != extra->few_out)
 		free(extra->out);
 	if (status != PSG_CANCELLED || stop.status == PSG_OK)
 		return status;
 	*outcome = stop.outcome;
-	return psgi_fail(error, stop.status, "stopped while it ran: %s",
-			 psg_status_text(stop.status));
+	return psgi_job_stopped(stop.status, error);
 }
 
 static psg_status run_op(psgi_job *job, psg_device *device, psg_error *error)
@@ -182,11 +220,26 @@ psg_status psgi_job_run(psgi_job *job, psg_worker *worker, psgi_outcome *outcome
 
 /* --- what a job holds --- */
 
+psg_model *psgi_job_model(const psgi_job *job)
+{
+	const psgi_extra *extra = psgi_extra_of(job);
+
+	return job->kind == PSGI_JOB_SAMPLE ? extra->sample.batcher->model : extra->model.model;
+}
+
+psg_tensor *const *psgi_job_inputs(const psgi_job *job, size_t *n)
+{
+	const psgi_extra *extra = psgi_extra_of(job);
+
+	*n = job->kind == PSGI_JOB_SAMPLE ? 1 : extra->model.n_in;
+	return job->kind == PSGI_JOB_SAMPLE ? &extra->sample.in : extra->model.in;
+}
+
 int64_t psgi_job_samples(const psgi_job *job)
 {
-	const psg_shape *shape = psgi_extra_of(job)->model.n_in > 0
-					 ? psg_tensor_shape(psgi_extra_of(job)->model.in[0])
-					 : NULL;
+	size_t n;
+	psg_tensor *const *in = psgi_job_inputs(job, &n);
+	const psg_shape *shape = n > 0 ? psg_tensor_shape(in[0]) : NULL;
 
 	return shape != NULL && shape->rank > 0 ? shape->dim[0] : 1;
 }
@@ -209,6 +262,9 @@ void psgi_job_drop_inputs(psgi_job *job)
 		if (extra->model.in != extra->model.few)
 			free(extra->model.in);
 		psg_model_unref(extra->model.model);
+		return;
+	case PSGI_JOB_SAMPLE:
+		psg_tensor_unref(extra->sample.in);
 		return;
 	}
 }
@@ -301,6 +357,8 @@ static void recycle(psg_future *future)
 		future->owned = NULL;
 		future->message = NULL;
 	}
+	if (job->kind == PSGI_JOB_SAMPLE)
+		psgi_batcher_drop(psgi_extra_of(job)->sample.batcher);
 	psgi_job_clear_options(job);
 	psgi_lane_return(job->lane, job);
 }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 struct psgi_lane;
+struct psg_worker;
 
 /* Priority classes, the first is served first. */
 enum { PSGI_URGENT, PSGI_NORMAL, PSGI_BACKGROUND, PSGI_RANKS };
@@ -23,7 +24,8 @@ typedef enum psgi_job_kind {
 	PSGI_JOB_FUNCTION, /* numbered as base/probe.h tells */
 	PSGI_JOB_OP,
 	PSGI_JOB_MODEL,
-	PSGI_JOB_DETACHED
+	PSGI_JOB_DETACHED,
+	PSGI_JOB_SAMPLE /* of a batcher; alone it is a model run of one input */
 } psgi_job_kind;
 
 /* How a job may end, for the counters. */
@@ -76,6 +78,14 @@ typedef struct psgi_extra {
 			size_t n_in;
 			psg_tensor *few[PSGI_SLOT_TENSORS];
 		} model;
+		struct {
+			struct psg_batcher *batcher; /* held until the slot goes home */
+			psg_tensor *in;
+			/* Of `in`, which goes when the job ends: who looks at those that wait does
+			 * not know whether one has.  `axis`: of its valid width; 0: it has none. */
+			psg_shape shape;
+			int32_t axis;
+		} sample;
 	};
 	psg_tensor **out; /* `few_out`, or allocated; set by the run */
 	size_t n_out;
@@ -86,7 +96,11 @@ typedef struct psgi_extra {
 /* Makes the slot's options those of a free one: submissions write only what differs. */
 void psgi_job_clear_options(psgi_job *job);
 
-/* Of a model run: the first dimension of its first input; 1 where it has none. */
+/* Its model and inputs; of a model run or a sample. */
+struct psg_model *psgi_job_model(const psgi_job *job);
+psg_tensor *const *psgi_job_inputs(const psgi_job *job, size_t *n);
+
+/* Of such a one: the first dimension of its first input; 1 where it has none. */
 int64_t psgi_job_samples(const psgi_job *job);
 
 /* Drops what the job reads: once, by whoever completes it. */
@@ -94,9 +108,15 @@ void psgi_job_drop_inputs(psgi_job *job);
 
 /* Runs a claimed job; fills its outputs.  OK with a message in `error`: the CPU did it, and this is
  * why. */
-struct psg_worker;
 psg_status psgi_job_run(psgi_job *job, struct psg_worker *worker, psgi_outcome *outcome,
 			psg_error *error);
+
+/* Must a claimed job stop while it runs, and why?  OK: it may go on. */
+psg_status psgi_job_wants_stop(const psgi_job *job, const struct psg_worker *worker, int64_t now_ns,
+			       psgi_outcome *outcome);
+
+/* What is told of one that was stopped; returns `status`. */
+psg_status psgi_job_stopped(psg_status status, psg_error *error);
 
 /*
  * Ends a claimed job that never ran, away from its worker, whose memory it does

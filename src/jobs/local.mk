@@ -10,6 +10,7 @@ libpsgjobs_la_SOURCES = src/jobs/jobs.h src/jobs/future.h src/jobs/job.h src/job
 	src/jobs/worker.c src/jobs/shared.c src/jobs/counters.c src/jobs/observe.c src/jobs/stats.c src/jobs/pool.c
 pkginclude_HEADERS += include/pagesift/job.h include/pagesift/shared.h include/pagesift/stats.h
 # batches of several jobs
-libpsgjobs_la_SOURCES += src/jobs/fit.h src/jobs/fit.c \
-	src/jobs/choice.h src/jobs/choice.c \
-	src/jobs/rows.h src/jobs/rows.c
+libpsgjobs_la_SOURCES += src/jobs/fit.h src/jobs/choice.h src/jobs/rows.h src/jobs/batcher.h \
+	src/jobs/batch.h src/jobs/submit.h src/jobs/serve.h \
+	src/jobs/fit.c src/jobs/choice.c src/jobs/rows.c src/jobs/batcher.c src/jobs/batch.c
+pkginclude_HEADERS += include/pagesift/batch.h

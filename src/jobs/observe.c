@@ -30,19 +30,26 @@ static const char *name_of(const psgi_job *job)
 	case PSGI_JOB_OP:
 		return psg_op_name(psgi_extra_of(job)->op.kind);
 	case PSGI_JOB_MODEL:
-		return psgi_model_name(psgi_extra_of(job)->model.model);
+	case PSGI_JOB_SAMPLE:
+		return psgi_model_name(psgi_job_model(job));
 	}
 	return "";
 }
 
+static const char *const kind_names[] = { [PSGI_JOB_FUNCTION] = "function",
+					  [PSGI_JOB_DETACHED] = "function",
+					  [PSGI_JOB_OP] = "operator",
+					  [PSGI_JOB_MODEL] = "model",
+					  [PSGI_JOB_SAMPLE] = "sample" };
+
 static const char *kind_of(const psgi_job *job)
 {
-	static const char *const names[] = { [PSGI_JOB_FUNCTION] = "function",
-					     [PSGI_JOB_DETACHED] = "function",
-					     [PSGI_JOB_OP] = "operator",
-					     [PSGI_JOB_MODEL] = "model" };
+	return kind_names[job->kind];
+}
 
-	return names[job->kind];
+static bool runs_model(const psgi_job *job)
+{
+	return job->kind == PSGI_JOB_MODEL || job->kind == PSGI_JOB_SAMPLE;
 }
 
 /* The same on both sides; 12 bits of the worker, 20 of the lane, 32 of the job. */
@@ -86,13 +93,17 @@ void psgi_observe_submit(const psg_worker *worker, psgi_job *job)
 
 /* --- running --- */
 
-void psgi_observe_start(const psg_worker *worker, const psgi_job *job)
+void psgi_observe_start_together(const psgi_job *job)
 {
 	PSGI_PROBE4(job__start, worker_of(job), job->lane->index, job->future.sequence, job->kind);
-	if (job->kind == PSGI_JOB_MODEL)
+}
+
+void psgi_observe_start(const psg_worker *worker, const psgi_job *job)
+{
+	psgi_observe_start_together(job);
+	if (runs_model(job))
 		PSGI_PROBE3(batch__run, (uint32_t)worker->lanes.serial,
-			    psgi_model_name(psgi_extra_of(job)->model.model),
-			    psgi_job_samples(job));
+			    psgi_model_name(psgi_job_model(job)), psgi_job_samples(job));
 }
 
 static uint64_t bytes_of(psg_tensor *const *tensors, size_t n)
@@ -108,14 +119,12 @@ static uint64_t bytes_of(psg_tensor *const *tensors, size_t n)
 
 static void note_tensors(psgi_job_stats *stats, const psgi_job *job)
 {
-	if (job->kind == PSGI_JOB_OP) {
-		psgi_histogram_note(&stats->bytes_in, bytes_of(psgi_extra_of(job)->op.in,
-							       psgi_extra_of(job)->op.n_in));
-	} else {
-		psgi_histogram_note(&stats->samples, (uint64_t)psgi_job_samples(job));
-		psgi_histogram_note(&stats->bytes_in, bytes_of(psgi_extra_of(job)->model.in,
-							       psgi_extra_of(job)->model.n_in));
-	}
+	psg_tensor *const *in = psgi_extra_of(job)->op.in;
+	size_t n = psgi_extra_of(job)->op.n_in;
+
+	if (job->kind != PSGI_JOB_OP)
+		in = psgi_job_inputs(job, &n);
+	psgi_histogram_note(&stats->bytes_in, bytes_of(in, n));
 	psgi_histogram_note(&stats->bytes_out,
 			    bytes_of(psgi_extra_of(job)->out, psgi_extra_of(job)->n_out));
 }
@@ -164,7 +173,7 @@ static void trace_ran(psg_worker *worker, const psgi_job *job, psgi_outcome outc
 				  { "outcome", outcomes[outcome], 0 },
 				  { "status", psg_status_name(status), 0 },
 				  { "samples", NULL, 0 } };
-	bool is_model = job->kind == PSGI_JOB_MODEL;
+	bool is_model = runs_model(job);
 
 	args[COUNT(args) - 1].number = is_model ? psgi_job_samples(job) : 0;
 	psgi_trace_span("job", name_of(job), started, now_ns, args,
@@ -185,21 +194,73 @@ void psgi_observe_unseen(psg_worker *worker, int64_t ns, uint32_t jobs)
 	count_device(worker, ns, jobs);
 }
 
-void psgi_observe_ran(psg_worker *worker, const psgi_job *job, psgi_outcome outcome,
-		      psg_status status, int64_t now_ns)
+/* What is each job's own. */
+static void note_job(psgi_job_stats *stats, const psgi_job *job, int64_t started, int64_t now_ns)
 {
-	psgi_job_stats *stats = &worker->stats;
 	int64_t queued = atomic_load_explicit(&job->future.queued_ns, memory_order_relaxed);
-	int64_t started = atomic_load_explicit(&job->future.started_ns, memory_order_relaxed);
 
 	if (queued != 0)
 		psgi_histogram_note(&stats->wait_ns, (uint64_t)(started - queued));
 	psgi_histogram_note(&stats->run_ns, (uint64_t)(now_ns - started));
 	if (job->kind != PSGI_JOB_FUNCTION)
 		note_tensors(stats, job);
+}
+
+void psgi_observe_ran(psg_worker *worker, const psgi_job *job, psgi_outcome outcome,
+		      psg_status status, int64_t now_ns)
+{
+	psgi_job_stats *stats = &worker->stats;
+	int64_t started = atomic_load_explicit(&job->future.started_ns, memory_order_relaxed);
+
+	note_job(stats, job, started, now_ns);
+	if (runs_model(job))
+		psgi_histogram_note(&stats->samples, (uint64_t)psgi_job_samples(job));
 	count_device(worker, now_ns - started, 1);
 	if (psgi_tracing())
 		trace_ran(worker, job, outcome, status, started, now_ns);
+}
+
+/* --- running together --- */
+
+void psgi_observe_batch_start(const psg_worker *worker, const psgi_observed_batch *batch)
+{
+	PSGI_PROBE3(batch__run, (uint32_t)worker->lanes.serial, psgi_model_name(batch->model),
+		    batch->samples);
+}
+
+static void trace_batch(psg_worker *worker, const psgi_observed_batch *batch, psg_status status,
+			int64_t now_ns)
+{
+	const psgi_trace_arg args[] = { { "kind", kind_names[PSGI_JOB_SAMPLE], 0 },
+					{ "worker", worker->name, 0 },
+					{ "samples", NULL, (int64_t)batch->samples },
+					{ "empty", NULL, (int64_t)(batch->size - batch->samples) },
+					{ "elements", NULL, batch->elements },
+					{ "status", psg_status_name(status), 0 } };
+
+	psgi_trace_span("job", psgi_model_name(batch->model), batch->started_ns, now_ns, args,
+			COUNT(args));
+	trace_counters(worker, now_ns);
+}
+
+void psgi_observe_batch(psg_worker *worker, const psgi_observed_batch *batch, psg_status status,
+			int64_t now_ns)
+{
+	psgi_histogram_note(&worker->stats.samples, batch->samples);
+	count_device(worker, now_ns - batch->started_ns, 0);
+	if (psgi_tracing())
+		trace_batch(worker, batch, status, now_ns);
+}
+
+/* In a trace its arrow leads to the batch. */
+void psgi_observe_ran_together(psg_worker *worker, const psgi_job *job, int64_t now_ns)
+{
+	int64_t started = atomic_load_explicit(&job->future.started_ns, memory_order_relaxed);
+
+	note_job(&worker->stats, job, started, now_ns);
+	count_device(worker, 0, 1);
+	if (psgi_tracing())
+		psgi_trace_arrow_end(arrow_of(job), started);
 }
 
 /* --- ending --- */

@@ -154,6 +154,14 @@ void psgi_rows_free(psgi_rows *rows)
 
 /* --- cutting --- */
 
+bool psgi_rows_needs_cut(const psg_tensor *result)
+{
+	int32_t axis = 0;
+	const int32_t *widths = psg_tensor_valid_widths(result, &axis);
+
+	return widths != NULL && widths[0] != psg_tensor_shape(result)->dim[axis];
+}
+
 psg_status psgi_rows_cut(const psg_tensor *batch, size_t row, psg_tensor **out, psg_error *error)
 {
 	psg_shape shape = *psg_tensor_shape(batch);

@@ -33,6 +33,9 @@ psg_status psgi_rows_pack(psgi_rows *rows, psg_tensor *const *samples, size_t n,
 void psgi_rows_done(psgi_rows *rows);
 void psgi_rows_free(psgi_rows *rows);
 
+/* Is this result of one sample not as psgi_rows_cut would make it? */
+bool psgi_rows_needs_cut(const psg_tensor *result);
+
 /* Row `row`, cut to its valid columns, as a tensor of one row.  NOMEM. */
 psg_status psgi_rows_cut(const psg_tensor *batch, size_t row, psg_tensor **out, psg_error *error);
 

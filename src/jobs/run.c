@@ -6,6 +6,8 @@
 #include "base/base.h"
 #include "base/probe.h"
 #include "device/device.h"
+#include "jobs/batch.h"
+#include "jobs/batcher.h"
 #include "jobs/look.h"
 #include "jobs/observe.h"
 
@@ -72,8 +74,8 @@ void psgi_run_trim(psgi_executor *executor)
 
 /* --- a job --- */
 
-static void end_job(psg_worker *worker, psgi_job *job, psgi_outcome outcome, psg_status status,
-		    int64_t now_ns)
+void psgi_run_end(psg_worker *worker, psgi_job *job, psgi_outcome outcome, psg_status status,
+		  int64_t now_ns)
 {
 	psgi_lane *lane = job->lane; /* the worker holds it */
 
@@ -92,7 +94,7 @@ static void end_unstarted(psg_worker *worker, psgi_job *job, psgi_outcome outcom
 	job->future.message = outcome == PSGI_EXPIRED ? "its deadline passed before it started"
 						      : psgi_unstarted_message;
 	atomic_store_explicit(&job->future.started_ns, 0, memory_order_relaxed);
-	end_job(worker, job, outcome, status, now_ns);
+	psgi_run_end(worker, job, outcome, status, now_ns);
 }
 
 /* An eighth is the newest: chosen, to follow a change of load within a few jobs.  Not 0, which
@@ -105,7 +107,7 @@ static void note_duration(psg_worker *worker, int64_t ns)
 	atomic_store_explicit(&worker->mean_ns, mean > 0 ? mean : 1, memory_order_relaxed);
 }
 
-static void pay(psg_worker *worker, int64_t ns, uint32_t jobs)
+void psgi_run_account(psg_worker *worker, int64_t ns, uint32_t jobs)
 {
 	note_duration(worker, ns / jobs);
 	psgi_turns_pay(&worker->turn, ns);
@@ -128,12 +130,31 @@ void psgi_run_pay(psgi_executor *executor)
 	if (executor->unpaid == 0)
 		return;
 	read_clock(executor);
-	pay(executor->who_owes, executor->now_ns - before, executor->unpaid);
+	psgi_run_account(executor->who_owes, executor->now_ns - before, executor->unpaid);
 	psgi_observe_unseen(executor->who_owes, executor->now_ns - before, executor->unpaid);
 	executor->unpaid = 0;
 }
 
-static void run(psgi_executor *executor, psg_worker *worker, psgi_job *job)
+void psgi_run_begin_use(psgi_executor *executor, psg_worker *worker)
+{
+	executor->error.code = PSG_OK;
+	executor->error.message[0] = '\0';
+	executor->device->account = worker->account;
+}
+
+void psgi_run_end_use(psgi_executor *executor)
+{
+	executor->device->account = NULL;
+	note_loss(executor);
+	publish_memory(executor);
+}
+
+static void note_sample(const psgi_job *job, int64_t ns)
+{
+	psgi_batcher_note(psgi_extra_of(job)->sample.batcher, 1, 1, psgi_sample_elements(job), ns);
+}
+
+void psgi_run_claimed(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 {
 	psg_future *future = &job->future;
 	int64_t queued = atomic_load_explicit(&future->queued_ns, memory_order_relaxed);
@@ -144,21 +165,20 @@ static void run(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 
 	executor->now_ns = started;
 	atomic_store_explicit(&future->started_ns, started, memory_order_relaxed);
-	executor->error.code = PSG_OK;
-	executor->error.message[0] = '\0';
 	psgi_observe_start(worker, job);
-	executor->device->account = worker->account;
+	psgi_run_begin_use(executor, worker);
 	status = psgi_job_run(job, worker, &outcome, &executor->error);
-	executor->device->account = NULL;
-	note_loss(executor);
-	publish_memory(executor);
+	psgi_run_end_use(executor);
 	psgi_future_note(future, executor->error.message);
 	if (status == PSG_OK && executor->error.message[0] != '\0' && future->message == NULL)
 		future->message = "the GPU failed";
 	read_clock(executor);
-	pay(worker, executor->now_ns - started, 1);
+	psgi_run_account(worker, executor->now_ns - started, 1);
 	psgi_observe_ran(worker, job, outcome, status, executor->now_ns);
-	end_job(worker, job, outcome, status, executor->now_ns);
+	/* A message: the CPU did it. */
+	if (job->kind == PSGI_JOB_SAMPLE && status == PSG_OK && executor->error.message[0] == '\0')
+		note_sample(job, executor->now_ns - started);
+	psgi_run_end(worker, job, outcome, status, executor->now_ns);
 }
 
 /*
@@ -186,7 +206,7 @@ static void end_detached(psg_worker *worker, const psgi_job *job, psg_status sta
 	psgi_count(&worker->outcome[status == PSG_OK ? PSGI_COMPLETED : PSGI_FAILED]);
 	psgi_lane_give_back(lane, job);
 	psgi_count(&lane->served);
-	psgi_count(&worker->ended); /* after, as in end_job */
+	psgi_count(&worker->ended); /* after, as in psgi_run_end */
 }
 
 static void run_detached(psgi_executor *executor, psg_worker *worker, const psgi_job *job)
@@ -210,9 +230,27 @@ static void run_detached(psgi_executor *executor, psg_worker *worker, const psgi
 	end_detached(worker, job, status);
 }
 
-void psgi_run(psgi_executor *executor, psg_worker *worker, psgi_job *job)
+bool psgi_run_claim(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 {
 	psg_future *future = &job->future;
+
+	if (!psgi_future_claim(future, 0)) {
+		psgi_future_drop(future, PSGI_HOLD); /* it ended while it waited */
+		return false;
+	}
+	if (atomic_load_explicit(&worker->dropping, memory_order_relaxed)) {
+		end_unstarted(worker, job, PSGI_FAILED, PSG_SHUTDOWN, executor->now_ns);
+		return false;
+	}
+	if (atomic_load_explicit(&future->deadline_ns, memory_order_relaxed) <= executor->now_ns) {
+		end_unstarted(worker, job, PSGI_EXPIRED, PSG_TIMED_OUT, executor->now_ns);
+		return false;
+	}
+	return true;
+}
+
+void psgi_run(psgi_executor *executor, psg_worker *worker, psgi_job *job)
+{
 	bool calls_back;
 
 	if (job->kind == PSGI_JOB_DETACHED) {
@@ -220,19 +258,13 @@ void psgi_run(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 		return;
 	}
 	psgi_run_pay(executor);
-	calls_back = future->done != NULL;
-	if (!psgi_future_claim(future, 0)) {
-		psgi_future_drop(future, PSGI_HOLD); /* it ended while it waited */
+	if (job->kind == PSGI_JOB_SAMPLE) {
+		psgi_batch_run(executor, worker, job);
 		return;
 	}
-	if (atomic_load_explicit(&worker->dropping, memory_order_relaxed)) {
-		end_unstarted(worker, job, PSGI_FAILED, PSG_SHUTDOWN, executor->now_ns);
-	} else if (atomic_load_explicit(&future->deadline_ns, memory_order_relaxed) <=
-		   executor->now_ns) {
-		end_unstarted(worker, job, PSGI_EXPIRED, PSG_TIMED_OUT, executor->now_ns);
-	} else {
-		run(executor, worker, job);
-	}
+	calls_back = job->future.done != NULL;
+	if (psgi_run_claim(executor, worker, job))
+		psgi_run_claimed(executor, worker, job);
 	if (calls_back)
 		read_clock(executor);
 }

@@ -11,6 +11,25 @@ void psgi_run(psgi_executor *executor, psg_worker *worker, psgi_job *job);
 /* Reads the clock if short jobs have run since it was read last, and counts the time as theirs. */
 void psgi_run_pay(psgi_executor *executor);
 
+/* For jobs that run together (batch.h). */
+
+/* It is to run: it is the caller's to end.  Otherwise it has ended. */
+bool psgi_run_claim(psgi_executor *executor, psg_worker *worker, psgi_job *job);
+
+/* Runs a claimed job and ends it. */
+void psgi_run_claimed(psgi_executor *executor, psg_worker *worker, psgi_job *job);
+
+/* Ends a claimed job; it may be gone afterwards. */
+void psgi_run_end(psg_worker *worker, psgi_job *job, psgi_outcome outcome, psg_status status,
+		  int64_t now_ns);
+
+/* Around what runs on the device for this worker. */
+void psgi_run_begin_use(psgi_executor *executor, psg_worker *worker);
+void psgi_run_end_use(psgi_executor *executor);
+
+/* Their worker had the device for so long, for so many jobs. */
+void psgi_run_account(psg_worker *worker, int64_t ns, uint32_t jobs);
+
 /* Gives the device's idle memory back. */
 void psgi_run_trim(psgi_executor *executor);
 

@@ -6,6 +6,7 @@
 #include "device/device.h"
 #include "jobs/look.h"
 #include "jobs/run.h"
+#include "jobs/serve.h"
 
 #include <ck_pr.h>
 #include <stddef.h>
@@ -159,6 +160,46 @@ static bool gets_something_soon(psgi_executor *executor)
 	found = sees_something(executor, psg_now_ns() + PSGI_PATIENCE_NS);
 	psgi_patience_note(&executor->patience, !found);
 	return found;
+}
+
+bool psgi_serve_has_others(psgi_executor *executor, const psg_worker *worker)
+{
+	for (psgi_turn *turn = executor->turns.first; turn != NULL; turn = turn->next) {
+		psg_worker *other = worker_of(turn);
+
+		if (other == worker)
+			continue;
+		psgi_look(other, executor->now_ns);
+		if (psgi_queue_rank(&other->queue) < PSGI_RANKS)
+			return true;
+	}
+	return false;
+}
+
+/* All lanes are told to mark themselves; false: there is work. */
+static bool rest_all(const psgi_executor *executor)
+{
+	bool all = true;
+
+	for (psgi_turn *turn = executor->turns.first; turn != NULL; turn = turn->next) {
+		psg_worker *worker = worker_of(turn);
+
+		all = psgi_look_rest(worker) && !psgi_lanes_marked(&worker->lanes) && all;
+	}
+	return all;
+}
+
+void psgi_serve_await(psgi_executor *executor, int64_t until_ns)
+{
+	/* As in rest. */
+	uint32_t value = psgi_event_value(&executor->work);
+	int64_t patient = executor->now_ns + PSGI_PATIENCE_NS;
+
+	if (!sees_something(executor, until_ns < patient ? until_ns : patient) &&
+	    until_ns > patient && rest_all(executor) &&
+	    !atomic_load_explicit(&executor->attention, memory_order_relaxed))
+		(void)psgi_event_wait(&executor->work, value, until_ns);
+	executor->now_ns = psg_now_ns();
 }
 
 /* No worker has anything to do; false: one has. */

@@ -7,6 +7,7 @@
 #include "base/trace.h"
 #include "jobs/completion.h"
 #include "jobs/jobs.h"
+#include "jobs/submit.h"
 #include "jobs/thread.h"
 #include "jobs/worker.h"
 
@@ -124,14 +125,16 @@ static void set_options(psgi_job *job, const psg_job_options *options)
 				      memory_order_relaxed);
 }
 
-/* A slot of this thread's lane, with all options in it. */
-static psg_status take_slot(psg_worker *worker, const psg_job_options *options, psgi_job **out,
+psg_status psgi_submit_take(psg_worker *worker, const psg_job_options *options, psgi_job **out,
 			    psg_error *error)
 {
-	psg_status status = check(worker, options, error);
 	psgi_lane *lane = NULL;
 	psgi_job *job = NULL;
+	psg_status status;
 
+	if (options == NULL)
+		options = &no_options;
+	status = check(worker, options, error);
 	if (status == PSG_OK) {
 		lane = psgi_thread_lane(worker->lanes.serial);
 		if (lane == NULL)
@@ -200,8 +203,7 @@ static void announce(psg_worker *worker, psgi_lane *lane, uint8_t rank, int64_t 
 		psgi_keeper_watch(&worker->keeper, deadline_ns);
 }
 
-/* Cannot fail. */
-static void commit(psg_worker *worker, psgi_job *job, psg_future **out)
+void psgi_submit_commit(psg_worker *worker, psgi_job *job, psg_future **out)
 {
 	psg_future *future = &job->future;
 	psgi_lane *lane = job->lane;
@@ -212,10 +214,12 @@ static void commit(psg_worker *worker, psgi_job *job, psg_future **out)
 
 	if (job->has_options)
 		deadline = atomic_load_explicit(&future->deadline_ns, memory_order_relaxed);
-	atomic_store_explicit(
-		&future->queued_ns,
-		time_of(lane, out != NULL || job->has_options || psgi_tracing(), deadline),
-		memory_order_relaxed);
+	atomic_store_explicit(&future->queued_ns,
+			      time_of(lane,
+				      out != NULL || job->has_options || psgi_tracing() ||
+					      job->kind == PSGI_JOB_SAMPLE,
+				      deadline),
+			      memory_order_relaxed);
 	/* Before the worker can call back. */
 	if (out != NULL)
 		*out = future;
@@ -243,7 +247,7 @@ static void commit_detached(psg_worker *worker, psgi_job *job)
 	announce(worker, lane, rank, PSGI_NEVER);
 }
 
-static psg_status fail(psg_future **out, psg_status status)
+psg_status psgi_submit_refused(psg_future **out, psg_status status)
 {
 	if (out != NULL)
 		*out = NULL;
@@ -254,10 +258,10 @@ psg_status psg_submit_function(psg_worker *worker, psg_job_fn fn, void *arg,
 			       const psg_job_options *options, psg_future **out, psg_error *error)
 {
 	psgi_job *job;
-	psg_status status = take_slot(worker, options != NULL ? options : &no_options, &job, error);
+	psg_status status = psgi_submit_take(worker, options, &job, error);
 
 	if (status != PSG_OK)
-		return fail(out, status);
+		return psgi_submit_refused(out, status);
 	job->fn = fn;
 	job->arg = arg;
 	if (out == NULL && !job->has_options && !psgi_tracing()) {
@@ -265,7 +269,7 @@ psg_status psg_submit_function(psg_worker *worker, psg_job_fn fn, void *arg,
 		commit_detached(worker, job);
 	} else {
 		job->kind = PSGI_JOB_FUNCTION;
-		commit(worker, job, out);
+		psgi_submit_commit(worker, job, out);
 	}
 	return PSG_OK;
 }
@@ -280,16 +284,16 @@ psg_status psg_submit(psg_worker *worker, const psg_op *op, const psg_job_option
 	psg_status status = psg_op_infer(op, shapes, dtypes, &n_out, error);
 
 	if (status == PSG_OK)
-		status = take_slot(worker, options != NULL ? options : &no_options, &job, error);
+		status = psgi_submit_take(worker, options, &job, error);
 	if (status != PSG_OK)
-		return fail(out, status);
+		return psgi_submit_refused(out, status);
 	job->kind = PSGI_JOB_OP;
 	psgi_extra_of(job)->op = *op;
 	psgi_extra_of(job)->n_out = 0;
 	for (size_t i = 0; i < op->n_in; i++)
 		if (op->in[i] != NULL)
 			(void)psg_tensor_ref(op->in[i]);
-	commit(worker, job, out);
+	psgi_submit_commit(worker, job, out);
 	return PSG_OK;
 }
 
@@ -315,9 +319,9 @@ psg_status psg_submit_model(psg_worker *worker, psg_model *model, psg_tensor *co
 	psg_status status = check_inputs(model, in, n_in, error);
 
 	if (status == PSG_OK)
-		status = take_slot(worker, options != NULL ? options : &no_options, &job, error);
+		status = psgi_submit_take(worker, options, &job, error);
 	if (status != PSG_OK)
-		return fail(out, status);
+		return psgi_submit_refused(out, status);
 	extra = psgi_extra_of(job);
 	extra->n_out = 0;
 	extra->model.in = extra->model.few;
@@ -326,8 +330,9 @@ psg_status psg_submit_model(psg_worker *worker, psg_model *model, psg_tensor *co
 		if (extra->model.in == NULL) {
 			psgi_job_clear_options(job);
 			psgi_lane_untake(job->lane, job);
-			return fail(out, psgi_fail(error, PSG_NOMEM,
-						   "no memory for a job of %zu inputs", n_in));
+			return psgi_submit_refused(
+				out, psgi_fail(error, PSG_NOMEM,
+					       "no memory for a job of %zu inputs", n_in));
 		}
 	}
 	job->kind = PSGI_JOB_MODEL;
@@ -335,6 +340,6 @@ psg_status psg_submit_model(psg_worker *worker, psg_model *model, psg_tensor *co
 	extra->model.n_in = n_in;
 	for (size_t i = 0; i < n_in; i++)
 		extra->model.in[i] = psg_tensor_ref(in[i]);
-	commit(worker, job, out);
+	psgi_submit_commit(worker, job, out);
 	return PSG_OK;
 }

@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "jobs/batch.h"
+
+#include "device/device.h"
+#include "jobs/batcher.h"
+#include "jobs/look.h"
+#include "jobs/run.h"
+#include "jobs/serve.h"
+
+#include <string.h>
+
+_Static_assert(PSG_MAX_OUTPUTS <= PSGI_SLOT_TENSORS, "outputs of any model fit into a slot");
+
+struct batch {
+	psgi_executor *executor;
+	psg_worker *worker;
+	psg_batcher *batcher;
+	/* What waits and fits, the one whose turn it is first. */
+	psgi_candidate candidates[PSGI_BATCH_MOST];
+	psgi_job *jobs[PSGI_BATCH_MOST];
+	size_t n;
+	bool others; /* something else waits, too */
+};
+
+static bool is_on_cpu(const struct batch *batch)
+{
+	return batch->executor->info.kind == PSG_DEVICE_CPU;
+}
+
+/* --- who waits --- */
+
+static void add(struct batch *batch, psgi_job *job)
+{
+	/* Relaxed: the ring that brought the job ordered this. */
+	batch->candidates[batch->n] = (psgi_candidate){
+		.width = psgi_sample_elements(job),
+		.queued_ns = atomic_load_explicit(&job->future.queued_ns, memory_order_relaxed),
+		.deadline_ns = atomic_load_explicit(&job->future.deadline_ns, memory_order_relaxed),
+	};
+	batch->jobs[batch->n++] = job;
+}
+
+static bool is_ours(const struct batch *batch, const psgi_job *job)
+{
+	return job->kind == PSGI_JOB_SAMPLE && psgi_extra_of(job)->sample.batcher == batch->batcher;
+}
+
+static bool fits(const struct batch *batch, const psgi_job *job)
+{
+	const psgi_extra *first = psgi_extra_of(batch->jobs[0]), *extra = psgi_extra_of(job);
+
+	return is_ours(batch, job) && psgi_rows_fit(&first->sample.shape, first->sample.axis,
+						    &extra->sample.shape, extra->sample.axis);
+}
+
+/* One that has ended stays until its turn comes. */
+static psgi_sifted consider(void *user, psgi_job *job)
+{
+	struct batch *batch = user;
+	uint64_t word;
+
+	if (batch->n == PSGI_BATCH_MOST)
+		return PSGI_ENOUGH;
+	if (!fits(batch, job)) {
+		batch->others = true;
+		return PSGI_LEAVE;
+	}
+	word = atomic_load_explicit(&job->future.word, memory_order_relaxed);
+	if (psgi_future_is(word, PSGI_QUEUED))
+		add(batch, job);
+	return PSGI_LEAVE;
+}
+
+/* Arrivals are told in their order, which is not that of turns. */
+static void note_pace(struct batch *batch)
+{
+	int64_t queued[PSGI_BATCH_MOST];
+
+	for (size_t i = 0; i < batch->n; i++) {
+		int64_t ns = batch->candidates[i].queued_ns;
+		size_t k = i;
+
+		for (; k > 0 && queued[k - 1] > ns; k--)
+			queued[k] = queued[k - 1];
+		queued[k] = ns;
+	}
+	for (size_t i = 0; i < batch->n; i++)
+		psgi_pace_note(&batch->batcher->pace, queued[i]);
+}
+
+/* All that wait, of the class of the first one. */
+static void gather(struct batch *batch)
+{
+	psgi_queue *queue = &batch->worker->queue;
+	int rank = batch->jobs[0]->rank;
+
+	psgi_look(batch->worker, batch->executor->now_ns);
+	batch->n = 1;
+	batch->others = false;
+	psgi_queue_sift(queue, rank, consider, batch);
+	for (int other = 0; other < PSGI_RANKS; other++)
+		if (other != rank &&
+		    (queue->last_turn[other] != NULL || queue->earliest[other] != NULL))
+			batch->others = true;
+	note_pace(batch);
+}
+
+/* --- how many there may be --- */
+
+/* Runs after one that memory was too short for, until it is believed to be there again; chosen. */
+#define WARY_RUNS 64
+
+static int64_t free_bytes(const struct batch *batch)
+{
+	const psgi_memory_account *account = batch->worker->account;
+	psgi_device_memory memory;
+	size_t room, share;
+
+	psgi_device_memory_get(batch->executor->device, &memory);
+	room = memory.limit > memory.used ? memory.limit - memory.used : 0;
+	if (account != NULL) {
+		share = account->limit > account->used ? account->limit - account->used : 0;
+		room = share < room ? share : room;
+	}
+	return room < INT64_MAX ? (int64_t)room : INT64_MAX;
+}
+
+static void look_for_room(struct batch *batch)
+{
+	psg_batcher *batcher = batch->batcher;
+
+	if (batcher->wary_runs > 0)
+		batcher->wary_runs--;
+	else
+		batcher->need.room =
+			batcher->memory_bytes != 0 ? batcher->memory_bytes : free_bytes(batch);
+}
+
+/* What a run of this sample alone takes.  Where that cannot be told, the run will tell. */
+static void plan_alone(struct batch *batch, const psgi_job *job)
+{
+	psg_shape shape = psgi_extra_of(job)->sample.shape;
+	psgi_need *need = &batch->batcher->need;
+	psg_model_stats stats;
+	psg_error error;
+
+	need->width = psgi_sample_elements(job);
+	need->bytes = 0;
+	psgi_run_begin_use(batch->executor, batch->worker);
+	if (psg_model_stats_get(batch->batcher->model, batch->executor->device, &shape, 1, &stats,
+				&error) == PSG_OK)
+		need->bytes = stats.peak_bytes;
+	psgi_run_end_use(batch->executor);
+}
+
+/*
+ * Only where a batch could be, and only when what is known of narrower samples does not already
+ * say that all may run together: planning takes some 10 ms.
+ */
+static void bound_by_memory(struct batch *batch)
+{
+	psgi_need *need = &batch->batcher->need;
+	size_t widest = 0;
+
+	if (is_on_cpu(batch) || batch->n < 2)
+		return;
+	for (size_t i = 1; i < batch->n; i++)
+		if (batch->candidates[i].width > batch->candidates[widest].width)
+			widest = i;
+	look_for_room(batch);
+	if (batch->candidates[widest].width > need->width &&
+	    (need->bytes == 0 ||
+	     psgi_need_most(need, batch->candidates[widest].width) < batch->batcher->most))
+		plan_alone(batch, batch->jobs[widest]);
+}
+
+/*
+ * Before the base is known as much is taken as there is, so that it will be; on a CPU two,
+ * because there a larger run gains little and keeps others waiting.
+ */
+static psgi_terms terms_of(const struct batch *batch)
+{
+	const psg_batcher *batcher = batch->batcher;
+	psgi_terms terms = {
+		.base_ns = batcher->fit.base_ns,
+		.column_ns = batcher->fit.column_ns,
+		.most = batcher->no_rows ? 1 : batcher->most,
+		.need = batcher->need,
+		.may_wait = batcher->fit.known && !is_on_cpu(batch),
+		.max_delay_ns = batcher->max_delay_ns,
+		.now_ns = batch->executor->now_ns,
+	};
+
+	if (!batcher->fit.known) {
+		terms.base_ns = (double)PSG_SECOND;
+		terms.column_ns = 1e-6; /* any: the base outweighs it */
+		if (is_on_cpu(batch) && terms.most > 2)
+			terms.most = 2;
+	}
+	return terms;
+}
+
+/* --- waiting for more --- */
+
+/* Would the device be idle otherwise, and may the samples be kept? */
+static bool may_wait(const struct batch *batch)
+{
+	return !batch->others &&
+	       !atomic_load_explicit(&batch->executor->attention, memory_order_relaxed) &&
+	       !atomic_load_explicit(&batch->worker->refusing, memory_order_relaxed) &&
+	       !psgi_serve_has_others(batch->executor, batch->worker);
+}
+
+static void wait_for_more(struct batch *batch)
+{
+	psg_batcher *batcher = batch->batcher;
+	int64_t began = batch->executor->now_ns;
+	bool waited = false;
+
+	while (may_wait(batch)) {
+		psgi_terms terms = terms_of(batch);
+		int64_t until =
+			psgi_choice_wait(&terms, &batcher->pace, batch->candidates, batch->n);
+
+		if (until <= batch->executor->now_ns)
+			break;
+		psgi_serve_await(batch->executor, until);
+		waited = true;
+		gather(batch);
+	}
+	if (!waited)
+		return;
+	psgi_count(&batcher->waits);
+	psgi_count_more(&batcher->waited_ns, (uint64_t)(batch->executor->now_ns - began));
+}
+
+/* --- taking them --- */
+
+static psgi_sifted take_chosen(void *user, psgi_job *job)
+{
+	const struct batch *batch = user;
+
+	if (!is_ours(batch, job))
+		return PSGI_LEAVE;
+	for (size_t i = 1; i < batch->n; i++)
+		if (batch->jobs[i] == job)
+			return batch->candidates[i].chosen ? PSGI_TAKE : PSGI_LEAVE;
+	return PSGI_LEAVE;
+}
+
+/* Leaves those that are to run now, all claimed. */
+static void take(struct batch *batch)
+{
+	psgi_terms terms = terms_of(batch);
+	size_t n = 0;
+
+	if (psgi_choice_pick(&terms, batch->candidates, batch->n) > 1)
+		psgi_queue_sift(&batch->worker->queue, batch->jobs[0]->rank, take_chosen, batch);
+	for (size_t i = 0; i < batch->n; i++)
+		if (batch->candidates[i].chosen &&
+		    psgi_run_claim(batch->executor, batch->worker, batch->jobs[i]))
+			batch->jobs[n++] = batch->jobs[i];
+	batch->n = n;
+}
+
+/* --- running them --- */
+
+/* As if there were no batcher. */
+static void run_alone(const struct batch *batch, psgi_job *job)
+{
+	batch->executor->now_ns = psg_now_ns();
+	psgi_run_claimed(batch->executor, batch->worker, job);
+}
+
+/* A run of several; a place is NULL when its sample has ended. */
+struct run {
+	const struct batch *batch;
+	psgi_job **jobs;
+	size_t n, left;
+	int64_t started_ns;
+	psg_tensor *out[PSGI_SLOT_TENSORS];
+	size_t n_out;
+};
+
+static void end_one(struct run *run, size_t i, psgi_outcome outcome, psg_status status,
+		    psg_error *error, int64_t now_ns)
+{
+	psgi_job *job = run->jobs[i];
+
+	run->jobs[i] = NULL;
+	run->left--;
+	if (status != PSG_OK)
+		psgi_future_note(&job->future, error->message);
+	psgi_observe_ran_together(run->batch->worker, job, now_ns);
+	psgi_run_end(run->batch->worker, job, outcome, status, now_ns);
+}
+
+/* Between the steps: ends those that want to stop; true: nobody is left. */
+static bool stop_some(void *user)
+{
+	struct run *run = user;
+	int64_t now = psg_now_ns();
+
+	for (size_t i = 0; i < run->n; i++) {
+		psgi_outcome outcome;
+		psg_status status;
+		psg_error error;
+
+		if (run->jobs[i] == NULL)
+			continue;
+		status = psgi_job_wants_stop(run->jobs[i], run->batch->worker, now, &outcome);
+		if (status != PSG_OK)
+			end_one(run, i, outcome, psgi_job_stopped(status, &error), &error, now);
+	}
+	return run->left == 0;
+}
+
+/* INVALID when an output has no row for each sample. */
+static psg_status check_rows(const struct run *run, size_t size, psg_error *error)
+{
+	for (size_t i = 0; i < run->n_out; i++) {
+		const psg_shape *shape = psg_tensor_shape(run->out[i]);
+
+		if (shape->rank < 1 || shape->dim[0] != (int64_t)size)
+			return psgi_fail(error, PSG_INVALID,
+					 "output %zu of a batch of %zu has no row for each", i,
+					 size);
+	}
+	return PSG_OK;
+}
+
+/* Fills run->out. */
+static psg_status run_model(struct run *run, size_t size, psg_error *error)
+{
+	psg_batcher *batcher = run->batch->batcher;
+	psg_tensor *samples[PSGI_BATCH_MOST], *packed = NULL;
+	psg_status status;
+
+	for (size_t i = 0; i < run->n; i++)
+		samples[i] = psgi_extra_of(run->jobs[i])->sample.in;
+	status = psgi_rows_pack(&batcher->rows, samples, run->n, size, &packed, error);
+	if (status == PSG_OK) {
+		run->n_out = psg_model_outputs(batcher->model);
+		status = psg_model_run(batcher->model, run->batch->executor->device, &packed, 1,
+				       run->out, run->n_out, stop_some, run, error);
+	}
+	if (status != PSG_OK)
+		run->n_out = 0;
+	psg_tensor_unref(packed);
+	psgi_rows_done(&batcher->rows);
+	return status;
+}
+
+static psg_status cut_one(const struct run *run, size_t row, psg_error *error)
+{
+	psgi_extra *extra = psgi_extra_of(run->jobs[row]);
+
+	extra->out = extra->few_out;
+	for (extra->n_out = 0; extra->n_out < run->n_out; extra->n_out++) {
+		psg_status status = psgi_rows_cut(run->out[extra->n_out], row,
+						  &extra->few_out[extra->n_out], error);
+
+		if (status != PSG_OK)
+			return status;
+	}
+	return PSG_OK;
+}
+
+/* To those that are left. */
+static void hand_out(struct run *run, psg_error *error)
+{
+	psg_status status[PSGI_BATCH_MOST];
+	int64_t now;
+
+	for (size_t i = 0; i < run->n; i++)
+		if (run->jobs[i] != NULL)
+			status[i] = cut_one(run, i, error);
+	now = psg_now_ns();
+	for (size_t i = 0; i < run->n; i++)
+		if (run->jobs[i] != NULL)
+			end_one(run, i, status[i] == PSG_OK ? PSGI_COMPLETED : PSGI_FAILED,
+				status[i], error, now);
+}
+
+static void begin(const struct run *run, int64_t now_ns)
+{
+	for (size_t i = 0; i < run->n; i++) {
+		psg_future *future = &run->jobs[i]->future;
+		int64_t queued = atomic_load_explicit(&future->queued_ns, memory_order_relaxed);
+
+		/* It may have come after the clock was read. */
+		atomic_store_explicit(&future->started_ns, now_ns > queued ? now_ns : queued,
+				      memory_order_relaxed);
+		psgi_observe_start_together(run->jobs[i]);
+	}
+}
+
+static int64_t widest(psgi_job *const *jobs, size_t n)
+{
+	int64_t width = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (psgi_sample_elements(jobs[i]) > width)
+			width = psgi_sample_elements(jobs[i]);
+	return width;
+}
+
+/* Runs them once and ends those that are not to be run again; why these are. */
+static psg_status run_once(struct batch *batch, psgi_job **jobs, size_t n)
+{
+	psgi_executor *executor = batch->executor;
+	size_t size = psgi_batch_size(n);
+	int64_t width = widest(jobs, n), now;
+	struct run run = {
+		.batch = batch, .jobs = jobs, .n = n, .left = n, .started_ns = psg_now_ns()
+	};
+	psgi_observed_batch seen = { psgi_job_model(jobs[0]), n, size, run.started_ns, width };
+	psg_status status;
+
+	begin(&run, run.started_ns);
+	psgi_observe_batch_start(batch->worker, &seen);
+	psgi_run_begin_use(executor, batch->worker);
+	status = run_model(&run, size, &executor->error);
+	psgi_run_end_use(executor);
+	if (status == PSG_OK && check_rows(&run, size, &executor->error) != PSG_OK) {
+		batch->batcher->no_rows = true;
+		status = PSG_INVALID;
+	}
+	now = psg_now_ns();
+	psgi_run_account(batch->worker, now - run.started_ns, (uint32_t)n);
+	psgi_observe_batch(batch->worker, &seen, status, now);
+	if (status == PSG_OK) {
+		psgi_batcher_note(batch->batcher, run.left, size, width, now - run.started_ns);
+		hand_out(&run, &executor->error);
+	}
+	for (size_t i = 0; i < run.n_out; i++)
+		psg_tensor_unref(run.out[i]);
+	executor->now_ns = psg_now_ns();
+	return status;
+}
+
+static size_t drop_ended(psgi_job **jobs, size_t n)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (jobs[i] != NULL)
+			jobs[left++] = jobs[i];
+	return left;
+}
+
+/* So many were too many. */
+static void be_wary(psg_batcher *batcher, size_t n, int64_t width)
+{
+	psgi_need *need = &batcher->need;
+	size_t fewer = n / 2;
+
+	psgi_count(&batcher->splits);
+	batcher->wary_runs = WARY_RUNS;
+	if (need->bytes <= 0) {
+		need->bytes = 1; /* any: what counts is how many fit */
+		need->width = width;
+	}
+	while (psgi_need_most(need, width) > fewer && need->room > 1)
+		need->room /= 2;
+}
+
+/* All are claimed, and have ended afterwards. */
+static void run_all(struct batch *batch, psgi_job **jobs, size_t n)
+{
+	int64_t width = widest(jobs, n);
+	psg_status status;
+
+	if (n == 1) {
+		run_alone(batch, jobs[0]);
+		return;
+	}
+	status = run_once(batch, jobs, n);
+	n = drop_ended(jobs, n);
+	if (n > 1 && status == PSG_OOM) {
+		be_wary(batch->batcher, n, width);
+		/* NOLINTNEXTLINE(misc-no-recursion): six deep, for 64 */
+		run_all(batch, jobs, n / 2);
+		run_all(batch, jobs + n / 2, n - n / 2);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		run_alone(batch, jobs[i]);
+}
+
+void psgi_batch_run(psgi_executor *executor, psg_worker *worker, psgi_job *sample)
+{
+	struct batch batch = { .executor = executor,
+			       .worker = worker,
+			       .batcher = psgi_extra_of(sample)->sample.batcher };
+
+	/* The last sample's slot may go home while we still count.  Relaxed: its slot holds it. */
+	atomic_fetch_add_explicit(&batch.batcher->holders, 1, memory_order_relaxed);
+	executor->now_ns = psg_now_ns();
+	add(&batch, sample);
+	gather(&batch);
+	wait_for_more(&batch);
+	bound_by_memory(&batch);
+	take(&batch);
+	if (batch.n > 0)
+		run_all(&batch, batch.jobs, batch.n);
+	psgi_batcher_drop(batch.batcher);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Running samples of a batcher together: the executor's thread.
+ *
+ * A sample that comes out of the queue looks for others of its kind that wait in it, maybe waits
+ * for more to come, and takes those along with which it takes the least time (choice.h).
+ */
+#ifndef PSG_JOBS_BATCH_H
+#define PSG_JOBS_BATCH_H
+
+#include "jobs/worker.h"
+
+/* Runs or ends one sample that came out of the worker's queue, and those that go with it. */
+void psgi_batch_run(psgi_executor *executor, psg_worker *worker, psgi_job *sample);
+
+#endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Batchers on a GPU: what waits runs together, as many as there are and memory allows; what fails
+ * is run again with fewer, or alone, or on the CPU.
+ *
+ * Nothing is known of a batcher's first run, so that it takes all that waits: tests whose batches
+ * are counted have a batcher of their own each time.
+ */
+#include "config.h"
+
+#include "batch_util.h"
+#include "fakecuda_util.h"
+
+#include <pagesift/stats.h>
+
+#include <pthread.h>
+
+static psg_worker *worker;
+static psg_model *model;
+
+static void set_up(void)
+{
+	psg_error error = PSG_ERROR_INIT;
+
+	t_gpu_begin();
+	ck_assert_msg(psg_worker_open("cuda", NULL, &worker, &error) == PSG_OK, "%s",
+		      error.message);
+	model = t_model(T_COLUMNS);
+}
+
+static void tear_down(void)
+{
+	psg_model_unref(model);
+	psg_worker_close(worker);
+	t_gpu_expect_nothing_left();
+}
+
+/* --- together --- */
+
+#define MOST 100
+
+/* The batcher's first `n` samples wait together. */
+static void put_all(psg_batcher *batcher, uint32_t n, const psg_job_options *options,
+		    psg_future **futures)
+{
+	t_gate gate;
+
+	t_gate_close(&gate, worker);
+	for (uint32_t k = 0; k < n; k++)
+		futures[k] = t_put_kth(batcher, k, options);
+	t_gate_open(&gate);
+}
+
+static void runs_well(psg_batcher *batcher, uint32_t n)
+{
+	psg_future *futures[MOST];
+
+	put_all(batcher, n, NULL, futures);
+	for (uint32_t k = 0; k < n; k++)
+		t_expect_kth(futures[k], k);
+}
+
+/* Samples that wait, and the first run that they make. */
+static const struct first_run {
+	uint32_t n;
+	psg_batcher_options options;
+	uint64_t largest, empty;
+} first_runs[] = {
+	{ 1, { 0 }, 1, 0 },
+	{ 2, { 0 }, 2, 0 },
+	{ 5, { 0 }, 5, 1 },
+	{ 13, { 0 }, 13, 3 },
+	{ 64, { 0 }, 64, 0 },
+	{ 100, { 0 }, 64, 0 },
+	{ 13, { .max_batch = 1 }, 1, 0 },
+	{ 12, { .max_batch = 4 }, 4, 0 },
+	{ 13, { .memory_bytes = 1 }, 1, 0 },
+	{ 13, { .max_delay_ns = -1 }, 13, 3 },
+};
+
+START_TEST(shares_runs)
+{
+	const struct first_run *row = &first_runs[_i];
+	psg_batcher *batcher = t_batcher(worker, model, &row->options);
+	psg_stats stats = { .size = sizeof(stats) };
+	psg_batcher_stats counts;
+
+	runs_well(batcher, row->n);
+	counts = t_batch_stats(batcher);
+	ck_assert_uint_eq(counts.samples, row->n);
+	ck_assert_uint_eq(counts.largest, row->largest);
+	if (row->largest == row->n)
+		ck_assert_uint_eq(counts.runs, 1);
+	if (counts.runs == 1)
+		ck_assert_uint_eq(counts.empty, row->empty);
+	ck_assert_uint_eq(counts.splits, 0);
+	ck_assert_int_eq(psg_stats_get(worker, &stats), PSG_OK);
+	ck_assert_uint_eq(stats.samples.count, counts.runs);
+	ck_assert_uint_eq(stats.samples.sum, row->n);
+	ck_assert_uint_eq(stats.samples.max, row->largest);
+	psg_batcher_close(batcher);
+}
+END_TEST
+
+/* --- memory --- */
+
+struct peak {
+	psg_shape shape;
+	int64_t bytes;
+};
+
+static psg_status read_peak(psg_device *device, void *arg, psg_error *error)
+{
+	struct peak *peak = arg;
+	psg_model_stats stats;
+	psg_status status = psg_model_stats_get(model, device, &peak->shape, 1, &stats, error);
+
+	peak->bytes = stats.peak_bytes;
+	return status;
+}
+
+static int64_t peak_of(int64_t width)
+{
+	struct peak peak = { .shape = PSG_SHAPE(1, 1, 2, width) };
+	psg_future *future = t_submit(worker, read_peak, &peak, NULL);
+
+	ck_assert_int_eq(t_finish(future), PSG_OK);
+	return peak.bytes;
+}
+
+/* As many run together as what one takes allows. */
+START_TEST(memory_bounds)
+{
+	psg_batcher_options options = { .memory_bytes = (uint64_t)(3 * peak_of(24)) };
+	psg_batcher *batcher = t_batcher(worker, model, &options);
+
+	runs_well(batcher, 17); /* each width once; the first batch has the widest */
+	ck_assert_uint_ge(t_batch_stats(batcher).largest, 3);
+	ck_assert_uint_le(t_batch_stats(batcher).largest, 9); /* of a third of its width */
+	psg_batcher_close(batcher);
+}
+END_TEST
+
+/* The first kernels that are launched find no memory: of eight samples, or then of four, two and
+ * one, too, and each run is tried twice. */
+#define ALIKE 17 /* all samples with such a number have the same width */
+
+START_TEST(splits)
+{
+	static const char *const rules[] = {
+		"cuLaunchKernel:1:2,cuLaunchKernel:2:2",
+		"cuLaunchKernel:1:2,cuLaunchKernel:2:2,cuLaunchKernel:3:2,cuLaunchKernel:4:2,"
+		"cuLaunchKernel:5:2,cuLaunchKernel:6:2,cuLaunchKernel:7:2,cuLaunchKernel:8:2",
+	};
+	psg_batcher *batcher = t_batcher(worker, model, NULL);
+	psg_future *futures[8];
+	t_gate gate;
+
+	if (t_gpu_real()) {
+		psg_batcher_close(batcher);
+		return;
+	}
+	t_gate_close(&gate, worker);
+	for (uint32_t k = 0; k < 8; k++)
+		futures[k] = t_put_kth(batcher, ALIKE * k, NULL);
+	t_gpu_fail(rules[_i]);
+	t_gate_open(&gate);
+	for (uint32_t k = 0; k < 8; k++) {
+		if (_i == 1 && k == 0)
+			ck_assert_int_eq(t_finish(futures[0]), PSG_OOM); /* also alone */
+		else
+			t_expect_kth(futures[k], ALIKE * k);
+	}
+	ck_assert_uint_eq(t_batch_stats(batcher).splits, _i == 0 ? 1 : 3);
+	ck_assert_uint_eq(t_batch_stats(batcher).samples, _i == 0 ? 8 : 7);
+	/* For a while there are no more than there was memory for. */
+	t_gate_close(&gate, worker);
+	for (uint32_t k = 0; k < 8; k++)
+		futures[k] = t_put_kth(batcher, ALIKE * k, NULL);
+	t_gate_open(&gate);
+	for (uint32_t k = 0; k < 8; k++)
+		t_expect_kth(futures[k], ALIKE * k);
+	ck_assert_uint_eq(t_batch_stats(batcher).splits, _i == 0 ? 1 : 3);
+	ck_assert_uint_le(t_batch_stats(batcher).largest, 4);
+	psg_batcher_close(batcher);
+}
+END_TEST
+
+/* --- failures --- */
+
+static const struct failure {
+	const char *rules;
+	psg_status status;
+	bool lasts;
+} failures[] = {
+	{ "cuMemAlloc_v2:1+:2", PSG_OOM, true },        { "cuLaunchKernel:1+:1", PSG_LAUNCH, true },
+	{ "cuLaunchKernel:1:701", PSG_LAUNCH, false },  { "run:1:719", PSG_DEVICE_LOST, true },
+	{ "cuModuleLoadDataEx:1+:218", PSG_JIT, true },
+};
+
+/* What fails for all fails for each; what failed once is done by the second try, alone. */
+START_TEST(failures_are_told)
+{
+	const struct failure *row = &failures[_i];
+	psg_batcher *batcher = t_batcher(worker, model, NULL);
+	psg_future *futures[8];
+
+	if (t_gpu_real()) {
+		psg_batcher_close(batcher);
+		return;
+	}
+	t_gpu_fail(row->rules);
+	put_all(batcher, 8, NULL, futures);
+	for (uint32_t k = 0; k < 8; k++) {
+		if (!row->lasts)
+			t_expect_kth(futures[k], k);
+		else
+			ck_assert_int_eq(t_finish(futures[k]), row->status);
+	}
+	ck_assert_uint_eq(t_batch_stats(batcher).samples, row->lasts ? 0 : 8);
+	t_gpu_fail("");
+	psg_batcher_close(batcher);
+}
+END_TEST
+
+/* And is done by the CPU where that is allowed. */
+START_TEST(falls_back)
+{
+	const psg_job_options options = { .cpu_fallback = true };
+	const struct failure *row = &failures[_i];
+	psg_batcher *batcher = t_batcher(worker, model, NULL);
+	psg_future *futures[8];
+
+	if (t_gpu_real()) {
+		psg_batcher_close(batcher);
+		return;
+	}
+	t_gpu_fail(row->rules);
+	put_all(batcher, 8, &options, futures);
+	for (uint32_t k = 0; k < 8; k++) {
+		(void)psg_future_wait(futures[k]);
+		ck_assert_int_eq(psg_future_fallback(futures[k])[0] != '\0', row->lasts);
+		t_expect_kth(futures[k], k);
+	}
+	ck_assert_uint_eq(t_stats(worker).recomputed, row->lasts ? 8 : 0);
+	ck_assert_uint_eq(t_batch_stats(batcher).samples, row->lasts ? 0 : 8);
+	t_gpu_fail("");
+	psg_batcher_close(batcher);
+}
+END_TEST
+
+/* --- many at once --- */
+
+#ifdef __SANITIZE_THREAD__
+#define ROUNDS 20
+#else
+#define ROUNDS 60
+#endif
+
+static void *use(void *argument)
+{
+	psg_batcher *batcher = argument;
+
+	for (uint32_t k = 0; k < ROUNDS; k++) {
+		psg_future *gone = t_put_kth(batcher, k, NULL);
+
+		t_expect_kth(t_put_kth(batcher, k, NULL), k);
+		if (k % 3 == 0)
+			(void)psg_future_cancel(gone);
+		psg_future_release(gone);
+	}
+	return NULL;
+}
+
+START_TEST(storm)
+{
+	psg_batcher *batcher = t_batcher(worker, model, NULL);
+	pthread_t threads[6];
+
+	for (size_t i = 0; i < T_COUNT(threads); i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, use, batcher), 0);
+	for (size_t i = 0; i < T_COUNT(threads); i++)
+		ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+	ck_assert_uint_ge(t_batch_stats(batcher).samples, T_COUNT(threads) * ROUNDS);
+	psg_batcher_close(batcher);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("batcher on a GPU");
+	TCase *all = tcase_create("batcher");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(all, set_up, tear_down);
+	tcase_set_timeout(all, 120);
+	tcase_add_loop_test(all, shares_runs, 0, (int)T_COUNT(first_runs));
+	tcase_add_test(all, memory_bounds);
+	tcase_add_loop_test(all, splits, 0, 2);
+	tcase_add_loop_test(all, failures_are_told, 0, (int)T_COUNT(failures));
+	tcase_add_loop_test(all, falls_back, 0, (int)T_COUNT(failures));
+	tcase_add_test(all, storm);
+	suite_add_tcase(suite, all);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
