@@ -45,11 +45,14 @@ head -c $((96 * 64)) /dev/zero | tr '\0' '\377' >>"$work/blank page.pgm"
 echo "not a page" >"$work/text.png"
 
 expect 0 "usage: pagesift-gpu bench" --help
+expect 0 "usage: pagesift-gpu bench batch" batch --help
 expect 0 "usage: pagesift-gpu bench cpu" cpu --help
 expect 0 "usage: pagesift-gpu bench jobs" jobs --help
 expect 0 "usage: pagesift-gpu bench pages" pages --help
 expect 2 "which benchmark"
 expect 2 "no benchmark 'gpus'" gpus
+expect 2 "too much" batch now
+expect 2 "from 1 to 1000" batch --repeat 0
 expect 2 "too much" cpu now
 expect 2 "a list of at most 16 numbers from 1 to 256" cpu --threads 0
 expect 2 "a list of" cpu --threads 1,,2
@@ -62,6 +65,7 @@ expect 2 "a list of" jobs --producers 1,0
 expect 2 "from 1 to 1000" jobs --repeat 1001
 expect 2 "from 1 to 100000" pages --repeat -1 "$work/text.png"
 expect 2 "which FILE?" pages
+expect 3 "ch_PP-OCRv4_rec_infer.onnx" batch --models "$work"
 expect 3 "ch_PP-OCRv4_det_infer.onnx" cpu --models "$work"
 expect 3 "ch_PP-OCRv4_det_infer.onnx" pages --models "$work" "$work/blank page.pgm"
 expect 1 "none.png: No such file" pages "$work/none.png"
@@ -110,7 +114,19 @@ PAGESIFT_LIBCUDA=$PSG_BUILD/tests/fakecuda/.libs/libfakecuda.so
 export PAGESIFT_LIBCUDA
 expect 0 "pages/second" pages -r 1 --device cuda "$work/blank page.pgm"
 lines 2 "cuda:0 "
-unset PAGESIFT_LIBCUDA
+FAKECUDA_ARITHMETIC=off
+export FAKECUDA_ARITHMETIC
+expect 0 "cuda:0; recognition" batch -r 1
+lines 2 "64 clients with one each, "
+lines 1 "batches of "
+"$program" bench batch --json -r 1 >"$work/out" 2>"$work/err" || :
+if ! grep -q "without-jansson" "$work/err"; then
+	for key in lines_per_second batcher_part alone batches lines_per_run waits; do
+		lines 1 "\"$key\": "
+	done
+fi
+unset PAGESIFT_LIBCUDA FAKECUDA_ARITHMETIC
+expect 2 "'tpu' is not a device" batch --device tpu
 expect 2 "'vulkan' is not a device" pages --device vulkan "$work/blank page.pgm"
 "$program" bench pages --json -r 1 "$work/blank page.pgm" >"$work/out" 2>"$work/err" || :
 if grep -q "without-jansson" "$work/err"; then

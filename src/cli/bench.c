@@ -12,8 +12,9 @@
 
 static const cli_usage usage = {
 	.command = "bench",
-	.operands = "cpu|jobs|pages",
+	.operands = "batch|cpu|jobs|pages",
 	.about = "Measures how fast this machine is.\n\n"
+		 "  bench batch          single lines from many at once, that run together\n"
 		 "  bench cpu            the models alone, on one core and on two\n"
 		 "  bench jobs           what a job costs, beside other thread pools and queues\n"
 		 "  bench pages FILE...  whole pages, all cores on one page or one core a page",
@@ -25,6 +26,8 @@ cli_exit cli_bench(int argc, char **argv)
 	int values, n; /* there are no options whose values could be stored */
 	cli_exit result;
 
+	if (argc > 1 && strcmp(argv[1], "batch") == 0)
+		return cli_bench_batch(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "cpu") == 0)
 		return cli_bench_cpu(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "jobs") == 0)
@@ -34,9 +37,9 @@ cli_exit cli_bench(int argc, char **argv)
 	if (!cli_options_read(&usage, argc, argv, &values, &n, &result))
 		return result;
 	if (n == 0)
-		return cli_usage_error(&usage, "which benchmark: cpu, jobs or pages?");
-	return cli_usage_error(&usage, "there is no benchmark '%.100s', only cpu, jobs and pages",
-			       argv[1]);
+		return cli_usage_error(&usage, "which benchmark: batch, cpu, jobs or pages?");
+	return cli_usage_error(
+		&usage, "there is no benchmark '%.100s', only batch, cpu, jobs and pages", argv[1]);
 }
 
 double cli_ms_since(int64_t begin_ns)

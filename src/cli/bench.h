@@ -5,6 +5,7 @@
 
 #include "cli/options.h"
 
+cli_exit cli_bench_batch(int argc, char **argv);
 cli_exit cli_bench_cpu(int argc, char **argv);
 cli_exit cli_bench_jobs(int argc, char **argv);
 cli_exit cli_bench_pages(int argc, char **argv);
@@ -71,5 +72,30 @@ typedef struct cli_bench_page {
 
 cli_exit cli_bench_pages_print(const cli_pages_time *times, size_t n, const cli_bench_page *pages,
 			       size_t n_pages, bool json);
+
+/* --- batch --- */
+
+#define CLI_BATCH_LINES 64
+
+typedef enum cli_batch_kind {
+	CLI_BATCH_JOB,    /* 64 lines in each job */
+	CLI_BATCH_SHARED, /* a line from each of 64 clients, through a batcher */
+	CLI_BATCH_EACH,   /* a job for each line of 64 clients */
+	CLI_BATCH_KINDS
+} cli_batch_kind;
+
+typedef struct cli_batch_times {
+	char device[96];
+	size_t rounds, lines;             /* `lines` of each round, by kind */
+	double *seconds[CLI_BATCH_KINDS]; /* by round; owned */
+	/* Of each line of a client who is alone, without and with a batcher; owned. */
+	double *alone_ms[2];
+	size_t n_alone;
+	uint64_t samples, runs, waits; /* of the batcher, when many were at once */
+	double waited_ms;              /* all waits together */
+} cli_batch_times;
+
+/* Sorts the times. */
+cli_exit cli_bench_batch_print(cli_batch_times *times, bool json);
 
 #endif

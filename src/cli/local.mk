@@ -1,6 +1,7 @@
 # The command: uses the library through its public headers only.
 bin_PROGRAMS += pagesift-gpu
-pagesift_gpu_SOURCES = src/cli/bench.c src/cli/bench.h src/cli/bench_cpu.c \
+pagesift_gpu_SOURCES = src/cli/bench.c src/cli/bench.h src/cli/bench_batch.c src/cli/bench_batch_print.c \
+	src/cli/bench_cpu.c \
 	src/cli/bench_jobs.c src/cli/bench_jobs.h src/cli/bench_jobs_cond.c \
 	src/cli/bench_jobs_measure.c src/cli/bench_jobs_ours.c src/cli/bench_jobs_print.c \
 	src/cli/bench_jobs_window.c src/cli/bench_jobs_window.h src/cli/bench_pages.c \

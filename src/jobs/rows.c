@@ -47,6 +47,10 @@ static void widen(char *to, size_t columns, const char *from, struct planes plan
 {
 	size_t bytes = planes.columns * planes.bytes, all = columns * planes.bytes;
 
+	if (bytes == all) {
+		memcpy(to, from, planes.n * all);
+		return;
+	}
 	if (bytes == 0) {
 		memset(to, 0, planes.n * all);
 		return;
