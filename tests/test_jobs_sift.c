@@ -192,8 +192,8 @@ START_TEST(other_classes_stay)
 	struct sifted sifted = { .most = JOBS, .one_of = 1 };
 	psgi_job *jobs[3];
 
-	for (uint8_t rank = 0; rank < PSGI_RANKS; rank++)
-		jobs[rank] = push(rank, rank, PSGI_NEVER);
+	for (int rank = 0; rank < PSGI_RANKS; rank++)
+		jobs[rank] = push((size_t)rank, (uint8_t)rank, PSGI_NEVER);
 	psgi_queue_sift(&queue, PSGI_NORMAL, note, &sifted);
 	ck_assert_uint_eq(sifted.n_taken, 1);
 	ck_assert_ptr_eq(sifted.taken[0], jobs[PSGI_NORMAL]);
