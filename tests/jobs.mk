@@ -17,6 +17,7 @@ JOBS_TESTS = tests/test_jobs_future \
 	tests/test_jobs_deadline \
 	tests/test_jobs_turns \
 	tests/test_jobs_shared \
+	tests/test_jobs_fleet \
 	tests/test_jobs_stats \
 	tests/test_jobs_trace \
 	tests/test_gpu_worker \
@@ -85,6 +86,11 @@ tests_test_jobs_shared_SOURCES = tests/test_jobs_shared.c tests/jobs_util.h test
 	tests/fakecuda_util.h tests/onnx_text.c tests/onnx_text.h
 tests_test_jobs_shared_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_jobs_shared_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+tests_test_jobs_fleet_SOURCES = tests/test_jobs_fleet.c tests/jobs_util.h tests/nomem.h \
+	tests/onnx_text.c tests/onnx_text.h
+tests_test_jobs_fleet_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_jobs_fleet_LDFLAGS = $(WRAP_MEMORY) -Wl,--wrap=pthread_mutex_lock
+tests_test_jobs_fleet_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 tests_test_jobs_submit_SOURCES = tests/test_jobs_submit.c tests/jobs_util.h tests/nomem.h \
 	tests/onnx_text.c tests/onnx_text.h
 tests_test_jobs_submit_CPPFLAGS = $(TEST_CPPFLAGS)

@@ -5,6 +5,7 @@
 
 #include <pagesift/device.h>
 #include <pagesift/error.h>
+#include <pagesift/fleet.h>
 #include <pagesift/histogram.h>
 #include <pagesift/job.h>
 #include <pagesift/model.h>

@@ -7,5 +7,6 @@ libpsgjobs_la_SOURCES = src/jobs/jobs.h src/jobs/future.h src/jobs/job.h src/job
 	src/jobs/ec.c src/jobs/fence.c src/jobs/future.c src/jobs/wait.c src/jobs/completion.c src/jobs/promise.c src/jobs/lane.c \
 	src/jobs/lanes.c src/jobs/thread.c src/jobs/queue.c src/jobs/heap.c src/jobs/job.c src/jobs/submit.c \
 	src/jobs/keeper.c src/jobs/turns.c src/jobs/look.c src/jobs/run.c src/jobs/serve.c src/jobs/executor.c \
-	src/jobs/worker.c src/jobs/shared.c src/jobs/counters.c src/jobs/observe.c src/jobs/stats.c src/jobs/pool.c
-pkginclude_HEADERS += include/pagesift/job.h include/pagesift/shared.h include/pagesift/stats.h
+	src/jobs/worker.c src/jobs/shared.c src/jobs/counters.c src/jobs/observe.c src/jobs/stats.c src/jobs/pool.c \
+	src/jobs/fleet.h src/jobs/fleet.c src/jobs/route.c src/jobs/move.c
+pkginclude_HEADERS += include/pagesift/job.h include/pagesift/shared.h include/pagesift/stats.h include/pagesift/fleet.h

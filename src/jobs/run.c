@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "base/probe.h"
 #include "device/device.h"
+#include "jobs/fleet.h"
 #include "jobs/look.h"
 #include "jobs/observe.h"
 
@@ -77,7 +78,13 @@ static void end_job(psg_worker *worker, psgi_job *job, psgi_outcome outcome, psg
 {
 	psgi_lane *lane = job->lane; /* the worker holds it */
 
+	if (lane->serial != worker->lanes.serial) { /* it was moved here */
+		psgi_job_end_away(job, outcome, status, now_ns);
+		return;
+	}
 	psgi_observe_done(job, status);
+	if (lane->member != NULL)
+		psgi_fleet_leave(job);
 	psgi_job_drop_inputs(job);
 	psgi_count(&worker->outcome[outcome]); /* before a waiter can ask */
 	psgi_future_settle(&job->future, status, now_ns);
@@ -93,6 +100,15 @@ static void end_unstarted(psg_worker *worker, psgi_job *job, psgi_outcome outcom
 						      : psgi_unstarted_message;
 	atomic_store_explicit(&job->future.started_ns, 0, memory_order_relaxed);
 	end_job(worker, job, outcome, status, now_ns);
+}
+
+/* To another device of the fleet, by its executor or from there on. */
+static void move(psgi_executor *executor, psg_worker *worker, psgi_job *job)
+{
+	if (psgi_fleet_move(worker, job))
+		return;
+	job->future.message = "cancelled on the way to another device";
+	end_job(worker, job, PSGI_CANCELLED, PSG_CANCELLED, executor->now_ns);
 }
 
 /* An eighth is the newest: chosen, to follow a change of load within a few jobs.  Not 0, which
@@ -124,6 +140,18 @@ void psgi_run_pay(psgi_executor *executor)
 	executor->unpaid = 0;
 }
 
+/* Why it failed or, when it did not, why the CPU did it. */
+static void note_message(const psg_worker *worker, psgi_job *job, psg_status status)
+{
+	psg_error *error = &worker->executor->error;
+
+	if (status == PSG_OK && error->message[0] == '\0')
+		psgi_fleet_tell_loss(worker, job, error);
+	psgi_future_note(&job->future, error->message);
+	if (status == PSG_OK && error->message[0] != '\0' && job->future.message == NULL)
+		job->future.message = "the GPU failed";
+}
+
 static void run(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 {
 	psg_future *future = &job->future;
@@ -137,18 +165,23 @@ static void run(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 	executor->error.code = PSG_OK;
 	executor->error.message[0] = '\0';
 	psgi_observe_start(worker, job);
+	psgi_fleet_started(worker, job, started);
 	executor->device->account = worker->account;
 	status = psgi_job_run(job, worker, &outcome, &executor->error);
 	executor->device->account = NULL;
 	note_loss(executor);
 	publish_memory(executor);
-	psgi_future_note(future, executor->error.message);
-	if (status == PSG_OK && executor->error.message[0] != '\0' && future->message == NULL)
-		future->message = "the GPU failed";
+	if (outcome != PSGI_MOVES)
+		note_message(worker, job, status);
 	executor->now_ns = psgi_recent_ns(&executor->clock);
 	pay(worker, executor->now_ns - started, 1);
-	psgi_observe_ran(worker, job, outcome, status, executor->now_ns);
-	end_job(worker, job, outcome, status, executor->now_ns);
+	psgi_fleet_ran(worker, job, status, executor->now_ns);
+	psgi_observe_ran(worker, job, outcome != PSGI_MOVES ? outcome : PSGI_FAILED, status,
+			 executor->now_ns);
+	if (outcome == PSGI_MOVES)
+		move(executor, worker, job);
+	else
+		end_job(worker, job, outcome, status, executor->now_ns);
 }
 
 /*
@@ -200,6 +233,13 @@ static void run_detached(psgi_executor *executor, psg_worker *worker, const psgi
 	end_detached(worker, job, status);
 }
 
+/* Only this thread notes a loss. */
+static bool must_move(const psgi_executor *executor, const psg_worker *worker)
+{
+	return atomic_load_explicit(&executor->is_lost, memory_order_relaxed) &&
+	       worker->lanes.member != NULL && psgi_fleet_has_other(worker->lanes.member);
+}
+
 void psgi_run(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 {
 	psg_future *future = &job->future;
@@ -220,6 +260,8 @@ void psgi_run(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 	} else if (atomic_load_explicit(&future->deadline_ns, memory_order_relaxed) <=
 		   executor->now_ns) {
 		end_unstarted(worker, job, PSGI_EXPIRED, PSG_TIMED_OUT, executor->now_ns);
+	} else if (must_move(executor, worker)) {
+		move(executor, worker, job);
 	} else {
 		run(executor, worker, job);
 	}
@@ -240,6 +282,7 @@ void psgi_run_rest(psg_worker *worker)
 	int64_t now = psg_now_ns();
 	psgi_job *job;
 
+	psgi_fleet_take(worker);
 	while ((job = next_left(worker, now)) != NULL) {
 		if (job->kind == PSGI_JOB_DETACHED)
 			end_detached(worker, job, PSG_SHUTDOWN);
