@@ -149,6 +149,13 @@ static psg_status run_function(const psgi_job *job, psg_device *device, psg_erro
 	return status;
 }
 
+/* A lost device gets none, so that a job meets each at most once. */
+static bool may_move(const psg_worker *worker, psg_status status)
+{
+	return status == PSG_DEVICE_LOST && worker->executor->device->lost.code != PSG_OK &&
+	       worker->lanes.member != NULL && psgi_fleet_has_other(worker->lanes.member);
+}
+
 static psg_status run_tensors(psgi_job *job, psg_worker *worker, psgi_outcome *outcome,
 			      psg_error *error)
 {
@@ -158,8 +165,7 @@ static psg_status run_tensors(psgi_job *job, psg_worker *worker, psgi_outcome *o
 
 	if (status == PSG_OK)
 		error->message[0] = '\0'; /* as above */
-	if (status == PSG_DEVICE_LOST && worker->lanes.member != NULL &&
-	    psgi_fleet_has_other(worker->lanes.member))
+	if (may_move(worker, status))
 		*outcome = PSGI_MOVES;
 	else if (job->cpu_fallback && psgi_device_failed(status) &&
 		 executor->info.kind != PSG_DEVICE_CPU)

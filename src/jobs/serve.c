@@ -230,13 +230,13 @@ static bool tell_opened(psgi_executor *executor)
 }
 
 /* NULL on others' threads. */
-static _Thread_local const psgi_executor *self;
+static _Thread_local psgi_executor *self;
 
 bool psgi_this_serves(uint32_t fleet)
 {
-	const psgi_turn *turn = self != NULL ? self->turns.first : NULL;
+	psgi_turn *turn = self != NULL ? self->turns.first : NULL;
 
-	while (turn != NULL && worker_of((psgi_turn *)(uintptr_t)turn)->lanes.fleet != fleet)
+	while (turn != NULL && worker_of(turn)->lanes.fleet != fleet)
 		turn = turn->next;
 	return turn != NULL;
 }
