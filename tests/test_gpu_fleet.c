@@ -168,6 +168,7 @@ static void await_empty(const psg_fleet *fleet, size_t index)
 }
 
 #define JOBS 60
+#define DETACHED 6
 
 /* Operators, models and functions by turns, wherever the fleet puts them. */
 static void submit_many(psg_fleet *fleet, const psg_op *op, psg_model *model, atomic_int *ran,
@@ -202,6 +203,10 @@ START_TEST(a_queue_goes_on)
 	loser = t_submit(worker_of(fleet, 0), lose, NULL, NULL);
 	options.user = &done;
 	submit_many(fleet, &op, model, &ran, &options, futures);
+	for (int i = 0; i < DETACHED; i++) /* nobody sees them end */
+		ck_assert_int_eq(
+			psg_submit_function(worker_of(fleet, 0), t_add_one, &ran, NULL, NULL, NULL),
+			PSG_OK);
 	moved = device_of(fleet, 0).queued - 2;
 	ck_assert_uint_gt(moved, 0);
 	let_go(gates, 0, 1);
@@ -213,7 +218,8 @@ START_TEST(a_queue_goes_on)
 	ck_assert_uint_gt(device_of(fleet, 2).moved_in, 0);
 	ck_assert_uint_eq(stats_of(fleet).moved, moved);
 	ck_assert_uint_eq(stats_of(fleet).lost, 1);
-	ck_assert_uint_eq(stats_of(fleet).queued, JOBS + 2);
+	ck_assert_uint_eq(stats_of(fleet).queued, JOBS + DETACHED + 2);
+	ck_assert_int_eq(atomic_load(&ran), 0);
 	ck_assert_int_eq(atomic_load(&done), 0);
 	let_go(gates, 1, 3);
 	for (int i = 0; i < JOBS; i++) {
@@ -223,7 +229,9 @@ START_TEST(a_queue_goes_on)
 		ck_assert(i % 3 == 2 || is_right(futures[i]));
 		psg_future_release(futures[i]);
 	}
-	ck_assert_int_eq(atomic_load(&ran), JOBS / 3);
+	await_empty(fleet, 1);
+	await_empty(fleet, 2);
+	ck_assert_int_eq(atomic_load(&ran), JOBS / 3 + DETACHED);
 	ck_assert_int_eq(atomic_load(&done), JOBS);
 	ck_assert_int_eq(psg_fleet_health(fleet, &error), PSG_OK);
 	ck_assert_ptr_nonnull(strstr(device_of(fleet, 0).health.message, "CUDA_ERROR_LAUNCH_FAIL"));
@@ -574,6 +582,30 @@ START_TEST(closing_meanwhile)
 }
 END_TEST
 
+/* The run that meets the loss is sent to a device whose executor has left: the closer ends it. */
+START_TEST(closing_meets_a_run_on_its_way)
+{
+	psg_fleet *fleet;
+	psg_op op = relu();
+	psg_future *future;
+	pthread_t thread;
+
+	ck_assert_int_eq(setenv("FAKECUDA_HANG", "cuLaunchKernel", 1), 0);
+	fleet = open_fleet(three, 2, NULL);
+	future = submit_op(worker_of(fleet, 0), &op, NULL);
+	while (psg_future_poll(future) != PSG_FUTURE_RUNNING)
+		(void)sched_yield();
+	ck_assert_int_eq(pthread_create(&thread, NULL, close_it, fleet), 0);
+	while (!atomic_load(&fleet->members[1].worker->left))
+		(void)sched_yield();
+	t_gpu_fail("run:1:719");
+	ck_assert_int_eq(t_finish(future), PSG_SHUTDOWN);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	psg_tensor_unref(op.in[0]);
+	t_gpu_expect_nothing_left();
+}
+END_TEST
+
 /* --- many at once --- */
 
 struct producer {
@@ -772,6 +804,7 @@ int main(void)
 	tcase_add_test(fake, priorities_go_with_jobs);
 	tcase_add_test(fake, draining_waits_for_what_moves);
 	tcase_add_loop_test(fake, closing_meanwhile, 0, 2);
+	tcase_add_test(fake, closing_meets_a_run_on_its_way);
 	tcase_add_test(fake, losses_in_a_storm);
 	tcase_add_test(fake, fleets_share_a_loss);
 	tcase_add_test(fake, all_gpus);

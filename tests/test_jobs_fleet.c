@@ -431,6 +431,7 @@ START_TEST(full_lanes_lead_elsewhere)
 	psg_fleet *fleet = open_three(4);
 	psg_error error = PSG_ERROR_INIT;
 	psg_job_options patient = { .room_timeout_ns = 5 * PSG_MILLISECOND };
+	psg_job_options endless = { .room_timeout_ns = INT64_MAX };
 	psg_future *futures[9], *future;
 	t_gate gates[3];
 
@@ -440,7 +441,7 @@ START_TEST(full_lanes_lead_elsewhere)
 	teach(fleet, 2, t_nothing, PSG_SECOND);
 	hold_all(fleet, gates);
 	for (size_t i = 0; i < 9; i++)
-		futures[i] = submit(fleet, t_nothing, NULL, NULL);
+		futures[i] = submit(fleet, t_nothing, NULL, &endless); /* without waiting */
 	for (size_t i = 0; i < 3; i++)
 		ck_assert_uint_eq(device_of(fleet, i).queued, 4);
 	future = (psg_future *)(uintptr_t)64;
