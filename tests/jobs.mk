@@ -17,11 +17,13 @@ JOBS_TESTS = tests/test_jobs_future \
 	tests/test_jobs_deadline \
 	tests/test_jobs_turns \
 	tests/test_jobs_shared \
+	tests/test_jobs_fleet \
 	tests/test_jobs_stats \
 	tests/test_jobs_trace \
 	tests/test_gpu_worker \
 	tests/test_gpu_jobs \
-	tests/test_gpu_storm
+	tests/test_gpu_storm \
+	tests/test_gpu_fleet
 check_PROGRAMS += $(JOBS_TESTS)
 TESTS += $(JOBS_TESTS)
 tests_test_jobs_future_SOURCES = tests/test_jobs_future.c tests/jobs_util.h
@@ -35,6 +37,10 @@ tests_test_gpu_jobs_SOURCES = tests/test_gpu_jobs.c tests/jobs_util.h tests/fake
 	tests/fakecuda_util.h tests/onnx_text.c tests/onnx_text.h
 tests_test_gpu_jobs_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_gpu_jobs_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+tests_test_gpu_fleet_SOURCES = tests/test_gpu_fleet.c tests/jobs_util.h tests/fakecuda_util.c \
+	tests/fakecuda_util.h tests/onnx_text.c tests/onnx_text.h
+tests_test_gpu_fleet_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_gpu_fleet_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 tests_test_gpu_storm_SOURCES = tests/test_gpu_storm.c tests/jobs_util.h tests/fakecuda_util.c \
 	tests/fakecuda_util.h tests/onnx_text.c tests/onnx_text.h
 tests_test_gpu_storm_CPPFLAGS = $(TEST_CPPFLAGS)
@@ -85,6 +91,11 @@ tests_test_jobs_shared_SOURCES = tests/test_jobs_shared.c tests/jobs_util.h test
 	tests/fakecuda_util.h tests/onnx_text.c tests/onnx_text.h
 tests_test_jobs_shared_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_jobs_shared_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+tests_test_jobs_fleet_SOURCES = tests/test_jobs_fleet.c tests/jobs_util.h tests/nomem.h \
+	tests/onnx_text.c tests/onnx_text.h
+tests_test_jobs_fleet_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_jobs_fleet_LDFLAGS = $(WRAP_MEMORY) -Wl,--wrap=pthread_mutex_lock
+tests_test_jobs_fleet_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 tests_test_jobs_submit_SOURCES = tests/test_jobs_submit.c tests/jobs_util.h tests/nomem.h \
 	tests/onnx_text.c tests/onnx_text.h
 tests_test_jobs_submit_CPPFLAGS = $(TEST_CPPFLAGS)

@@ -6,6 +6,7 @@
 #include <pagesift/batch.h>
 #include <pagesift/device.h>
 #include <pagesift/error.h>
+#include <pagesift/fleet.h>
 #include <pagesift/histogram.h>
 #include <pagesift/job.h>
 #include <pagesift/model.h>

@@ -37,6 +37,18 @@ static uint64_t serial_of(const psg_future *future)
 	return future->class->serial != NULL ? future->class->serial(future) : 0;
 }
 
+static uint32_t fleet_of(const psg_future *future)
+{
+	return future->class->fleet != NULL ? future->class->fleet(future) : 0;
+}
+
+/* Would the executor whose thread this is have to run it, now or when its device is lost? */
+static bool is_run_here(const psg_future *future)
+{
+	return serial_of(future) >> 32 == psgi_this_executor ||
+	       (fleet_of(future) != 0 && psgi_this_serves(fleet_of(future)));
+}
+
 uint64_t psgi_future_callbacks(uint64_t serial)
 {
 	uint64_t n = 0;
@@ -242,7 +254,7 @@ psg_status psgi_future_may_wait(const psg_future *future)
 {
 	if (forked(future))
 		return PSG_FORKED;
-	if (psgi_this_executor != 0 && serial_of(future) >> 32 == psgi_this_executor)
+	if (psgi_this_executor != 0 && is_run_here(future))
 		return PSG_INVALID; /* it would wait for itself */
 	return PSG_OK;
 }

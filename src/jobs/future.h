@@ -54,6 +54,8 @@ typedef struct psgi_future_class {
 	bool (*tensors)(psg_future *future, psg_tensor *const **tensors, size_t *n);
 	/* The serial of the worker that completes it; NULL: none does. */
 	uint64_t (*serial)(const psg_future *future);
+	/* The number of the fleet whose devices may all come to run it; 0, or NULL: of none. */
+	uint32_t (*fleet)(const psg_future *future);
 } psgi_future_class;
 
 /*
@@ -146,6 +148,9 @@ void psgi_future_wake(const psg_future *future);
 
 /* The number of the executor whose thread this is, 0 on others. */
 extern _Thread_local uint32_t psgi_this_executor;
+
+/* Has the executor whose thread this is a worker of that fleet? */
+bool psgi_this_serves(uint32_t fleet);
 
 static inline bool psgi_future_is(uint64_t word, uint64_t state)
 {

@@ -7,9 +7,9 @@
 #include "base/base.h"
 #include "device/device.h"
 #include "jobs/batcher.h"
+#include "jobs/fleet.h"
 #include "jobs/lane.h"
 #include "jobs/observe.h"
-#include "jobs/worker.h"
 
 #include <stdlib.h>
 
@@ -187,6 +187,15 @@ static psg_status run_function(const psgi_job *job, psg_device *device, psg_erro
 	return status;
 }
 
+/* A lost device gets none, so that a job meets each at most once.  A sample is its batcher's, and
+ * that is of this worker. */
+static bool may_move(const psgi_job *job, const psg_worker *worker, psg_status status)
+{
+	return job->kind != PSGI_JOB_SAMPLE && status == PSG_DEVICE_LOST &&
+	       worker->executor->device->lost.code != PSG_OK && worker->lanes.member != NULL &&
+	       psgi_fleet_has_other(worker->lanes.member);
+}
+
 static psg_status run_tensors(psgi_job *job, psg_worker *worker, psgi_outcome *outcome,
 			      psg_error *error)
 {
@@ -196,8 +205,10 @@ static psg_status run_tensors(psgi_job *job, psg_worker *worker, psgi_outcome *o
 
 	if (status == PSG_OK)
 		error->message[0] = '\0'; /* as above */
-	if (job->cpu_fallback && psgi_device_failed(status) &&
-	    executor->info.kind != PSG_DEVICE_CPU)
+	if (may_move(job, worker, status))
+		*outcome = PSGI_MOVES;
+	else if (job->cpu_fallback && psgi_device_failed(status) &&
+		 executor->info.kind != PSG_DEVICE_CPU)
 		status = run_on_host(job, worker, outcome, error);
 	if (job->kind == PSGI_JOB_OP)
 		add_places(worker, before);
@@ -284,23 +295,30 @@ const char psgi_unstarted_message[] = "the worker was shut down before it starte
 
 /*
  * The lane counts: the worker may be closing, and is gone for this thread once
- * the future is seen to have ended.
+ * the lane has counted.
  */
-void psgi_job_end_unrun(psgi_job *job, psgi_outcome outcome, psg_status status, const char *message)
+void psgi_job_end_away(psgi_job *job, psgi_outcome outcome, psg_status status, int64_t now_ns)
 {
 	psgi_lane *lane = job->lane;
 
 	psgi_observe_done(job, status);
+	if (lane->member != NULL)
+		psgi_fleet_leave(job);
 	psgi_job_drop_inputs(job);
-	job->future.message = message;
-	atomic_store_explicit(&job->future.started_ns, 0, memory_order_relaxed);
 	atomic_fetch_add_explicit(&lane->outcome[outcome], 1, memory_order_relaxed);
-	psgi_future_settle(&job->future, status, psg_now_ns());
+	psgi_future_settle(&job->future, status, now_ns);
 	psgi_future_publish(&job->future, 0);
 	/* Release: who sees that all have ended sees what their callbacks did.  The hold keeps the
 	 * lane. */
 	atomic_fetch_add_explicit(&lane->ended, 1, memory_order_release);
 	psgi_future_drop(&job->future, PSGI_HOLD);
+}
+
+void psgi_job_end_unrun(psgi_job *job, psgi_outcome outcome, psg_status status, const char *message)
+{
+	job->future.message = message;
+	atomic_store_explicit(&job->future.started_ns, 0, memory_order_relaxed);
+	psgi_job_end_away(job, outcome, status, psg_now_ns());
 }
 
 /* --- as a class of futures --- */
@@ -374,12 +392,22 @@ static bool tensors(psg_future *future, psg_tensor *const **out, size_t *n)
 	return true;
 }
 
-static uint64_t serial(const psg_future *future)
+static const psgi_lane *lane_of(const psg_future *future)
 {
 	const psgi_job *job =
 		(const psgi_job *)(const void *)((const char *)future - offsetof(psgi_job, future));
 
-	return job->lane->serial;
+	return job->lane;
 }
 
-const psgi_future_class psgi_job_class = { cancel, abandon, recycle, tensors, serial };
+static uint64_t serial(const psg_future *future)
+{
+	return lane_of(future)->serial;
+}
+
+static uint32_t fleet(const psg_future *future)
+{
+	return lane_of(future)->fleet;
+}
+
+const psgi_future_class psgi_job_class = { cancel, abandon, recycle, tensors, serial, fleet };

@@ -35,6 +35,7 @@ typedef enum psgi_outcome {
 	PSGI_CANCELLED,
 	PSGI_EXPIRED,
 	PSGI_OUTCOMES,
+	PSGI_MOVES = PSGI_OUTCOMES, /* it does not: it goes on to another device of its fleet */
 } psgi_outcome;
 
 /* Tensors that fit into the slot; a model with more takes memory for them. */
@@ -90,7 +91,12 @@ typedef struct psgi_extra {
 	psg_tensor **out; /* `few_out`, or allocated; set by the run */
 	size_t n_out;
 	psg_tensor *few_out[PSGI_SLOT_TENSORS];
-	psgi_job *next, *child; /* in a heap (heap.h) */
+	psgi_job *next, *child; /* in a heap (heap.h), or on the way to another worker (move.c) */
+	/* Of a fleet's: the member that has it, what it is expected to take there, and its kind
+	 * (route.c). */
+	struct psgi_member *member;
+	int64_t cost_ns;
+	uint64_t route_kind;
 } psgi_extra;
 
 /* Makes the slot's options those of a free one: submissions write only what differs. */
@@ -107,7 +113,7 @@ int64_t psgi_job_samples(const psgi_job *job);
 void psgi_job_drop_inputs(psgi_job *job);
 
 /* Runs a claimed job; fills its outputs.  OK with a message in `error`: the CPU did it, and this is
- * why. */
+ * why.  `*outcome` may be PSGI_MOVES. */
 psg_status psgi_job_run(psgi_job *job, struct psg_worker *worker, psgi_outcome *outcome,
 			psg_error *error);
 
@@ -119,8 +125,14 @@ psg_status psgi_job_wants_stop(const psgi_job *job, const struct psg_worker *wor
 psg_status psgi_job_stopped(psg_status status, psg_error *error);
 
 /*
- * Ends a claimed job that never ran, away from its worker, whose memory it does
- * not touch: the worker may be closing.  `message` is a literal.  Drops one hold.
+ * Ends a claimed job away from the worker of its lane, on any thread; drops one hold.  All of that
+ * worker's memory that is touched is touched before the lane counts the end.
+ */
+void psgi_job_end_away(psgi_job *job, psgi_outcome outcome, psg_status status, int64_t now_ns);
+
+/*
+ * The same of one that never ran, away from its worker, which may be
+ * closing.  `message` is a literal.
  */
 void psgi_job_end_unrun(psgi_job *job, psgi_outcome outcome, psg_status status,
 			const char *message);

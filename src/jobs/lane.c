@@ -39,9 +39,9 @@ static uint32_t ring_size(uint32_t capacity)
 	return size;
 }
 
-psgi_lane *psgi_lane_create(uint64_t serial, uint32_t generation, uint32_t capacity, uint32_t index)
+psgi_lane *psgi_lane_create(const psgi_lanes *lanes, uint32_t index)
 {
-	uint32_t size = ring_size(capacity);
+	uint32_t capacity = lanes->capacity, size = ring_size(capacity);
 	psgi_lane *lane = aligned_alloc(PSGI_CACHE_LINE, sizeof(*lane));
 	/* None of these is cleared, so that slots which are never used are never touched. */
 	psgi_job *slots = aligned_alloc(alignof(psgi_job), capacity * sizeof(*slots));
@@ -57,8 +57,8 @@ psgi_lane *psgi_lane_create(uint64_t serial, uint32_t generation, uint32_t capac
 		free(extras);
 		return NULL;
 	}
-	*lane = (psgi_lane){ .serial = serial,
-			     .generation = generation,
+	*lane = (psgi_lane){ .serial = lanes->serial,
+			     .generation = lanes->generation,
 			     .capacity = capacity,
 			     .index = index,
 			     .slots = slots,
@@ -66,7 +66,9 @@ psgi_lane *psgi_lane_create(uint64_t serial, uint32_t generation, uint32_t capac
 			     .ring_buffer = entries,
 			     .spent_buffer = entries + size,
 			     .home = numbers,
-			     .behind = numbers + capacity };
+			     .behind = numbers + capacity,
+			     .member = lanes->member,
+			     .fleet = lanes->fleet };
 	ck_ring_init(&lane->ring, size);
 	ck_ring_init(&lane->spent, size);
 	psgi_recent_init(&lane->clock);

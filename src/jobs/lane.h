@@ -60,6 +60,8 @@ typedef struct psgi_lane {
 	uint32_t *home;   /* the producer's: numbers of the free slots */
 	uint32_t *behind; /* the worker's: by number, which slot is behind that in its queue */
 	psgi_entry *ring_buffer, *spent_buffer; /* in the same memory as those */
+	struct psgi_member *member;             /* of a fleet, valid while a job has not ended */
+	uint32_t fleet;                         /* its number; 0: of none */
 
 	/* the producer's */
 	alignas(PSGI_CACHE_LINE) uint32_t n_home;
@@ -110,8 +112,8 @@ static inline psgi_extra *psgi_extra_of(const psgi_job *job)
 }
 
 /* Attached to no thread; held by the worker and by its producer's side.  NULL without memory. */
-psgi_lane *psgi_lane_create(uint64_t serial, uint32_t generation, uint32_t capacity,
-			    uint32_t index);
+struct psgi_lanes;
+psgi_lane *psgi_lane_create(const struct psgi_lanes *lanes, uint32_t index);
 
 /* --- the producer --- */
 

@@ -83,7 +83,7 @@ static psgi_lane *add(psgi_lanes *lanes, uint32_t n)
 	chunk = chunk_for(lanes, n);
 	if (chunk == NULL)
 		return NULL;
-	lane = psgi_lane_create(lanes->serial, lanes->generation, lanes->capacity, n);
+	lane = psgi_lane_create(lanes, n);
 	if (lane == NULL)
 		return NULL;
 	atomic_store_explicit(&lane->flags, PSGI_LANE_ATTACHED, memory_order_relaxed);

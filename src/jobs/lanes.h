@@ -26,9 +26,11 @@ typedef struct psgi_lanes {
 	alignas(PSGI_CACHE_LINE) _Atomic uint64_t summary; /* bit i: chunks i, i + 64, ... */
 	alignas(PSGI_CACHE_LINE) uint64_t serial;
 	uint32_t generation, capacity;
-	pthread_mutex_t lock;  /* attaching */
-	uint32_t next_adopted; /* where to look for a given-back lane; under the lock */
-	_Atomic uint32_t n;    /* lanes made; written under the lock */
+	struct psgi_member *member; /* constant; NULL: the worker is of no fleet */
+	uint32_t fleet;             /* its number; 0: there is none */
+	pthread_mutex_t lock;       /* attaching */
+	uint32_t next_adopted;      /* where to look for a given-back lane; under the lock */
+	_Atomic uint32_t n;         /* lanes made; written under the lock */
 	struct psgi_chunk *_Atomic chunks[PSGI_CHUNKS];
 } psgi_lanes;
 

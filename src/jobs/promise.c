@@ -106,7 +106,7 @@ static void recycle(psg_future *future)
 	free(promise);
 }
 
-static const psgi_future_class promise_class = { cancel, abandon, recycle, NULL, NULL };
+static const psgi_future_class promise_class = { cancel, abandon, recycle, NULL, NULL, NULL };
 
 psg_status psgi_promise_create(const psg_job_options *options,
 			       void (*cancel_hook)(psg_future *future, void *owner), void *owner,

@@ -8,6 +8,7 @@
 #include "device/device.h"
 #include "jobs/batch.h"
 #include "jobs/batcher.h"
+#include "jobs/fleet.h"
 #include "jobs/look.h"
 #include "jobs/observe.h"
 
@@ -79,7 +80,13 @@ void psgi_run_end(psg_worker *worker, psgi_job *job, psgi_outcome outcome, psg_s
 {
 	psgi_lane *lane = job->lane; /* the worker holds it */
 
+	if (lane->serial != worker->lanes.serial) { /* it was moved here */
+		psgi_job_end_away(job, outcome, status, now_ns);
+		return;
+	}
 	psgi_observe_done(job, status);
+	if (lane->member != NULL)
+		psgi_fleet_leave(job);
 	psgi_job_drop_inputs(job);
 	psgi_count(&worker->outcome[outcome]); /* before a waiter can ask */
 	psgi_future_settle(&job->future, status, now_ns);
@@ -95,6 +102,15 @@ static void end_unstarted(psg_worker *worker, psgi_job *job, psgi_outcome outcom
 						      : psgi_unstarted_message;
 	atomic_store_explicit(&job->future.started_ns, 0, memory_order_relaxed);
 	psgi_run_end(worker, job, outcome, status, now_ns);
+}
+
+/* To another device of the fleet, by its executor or from there on. */
+static void move(psgi_executor *executor, psg_worker *worker, psgi_job *job)
+{
+	if (psgi_fleet_move(worker, job))
+		return;
+	job->future.message = "cancelled on the way to another device";
+	psgi_run_end(worker, job, PSGI_CANCELLED, PSG_CANCELLED, executor->now_ns);
 }
 
 /* An eighth is the newest: chosen, to follow a change of load within a few jobs.  Not 0, which
@@ -154,6 +170,18 @@ static void note_sample(const psgi_job *job, int64_t ns)
 	psgi_batcher_note(psgi_extra_of(job)->sample.batcher, 1, 1, psgi_sample_elements(job), ns);
 }
 
+/* Why it failed or, when it did not, why the CPU did it. */
+static void note_message(const psg_worker *worker, psgi_job *job, psg_status status)
+{
+	psg_error *error = &worker->executor->error;
+
+	if (status == PSG_OK && error->message[0] == '\0')
+		psgi_fleet_tell_loss(worker, job, error);
+	psgi_future_note(&job->future, error->message);
+	if (status == PSG_OK && error->message[0] != '\0' && job->future.message == NULL)
+		job->future.message = "the GPU failed";
+}
+
 void psgi_run_claimed(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 {
 	psg_future *future = &job->future;
@@ -166,19 +194,24 @@ void psgi_run_claimed(psgi_executor *executor, psg_worker *worker, psgi_job *job
 	executor->now_ns = started;
 	atomic_store_explicit(&future->started_ns, started, memory_order_relaxed);
 	psgi_observe_start(worker, job);
+	psgi_fleet_started(worker, job, started);
 	psgi_run_begin_use(executor, worker);
 	status = psgi_job_run(job, worker, &outcome, &executor->error);
 	psgi_run_end_use(executor);
-	psgi_future_note(future, executor->error.message);
-	if (status == PSG_OK && executor->error.message[0] != '\0' && future->message == NULL)
-		future->message = "the GPU failed";
+	if (outcome != PSGI_MOVES)
+		note_message(worker, job, status);
 	read_clock(executor);
 	psgi_run_account(worker, executor->now_ns - started, 1);
-	psgi_observe_ran(worker, job, outcome, status, executor->now_ns);
+	psgi_fleet_ran(worker, job, status, executor->now_ns);
+	psgi_observe_ran(worker, job, outcome != PSGI_MOVES ? outcome : PSGI_FAILED, status,
+			 executor->now_ns);
 	/* A message: the CPU did it. */
 	if (job->kind == PSGI_JOB_SAMPLE && status == PSG_OK && executor->error.message[0] == '\0')
 		note_sample(job, executor->now_ns - started);
-	psgi_run_end(worker, job, outcome, status, executor->now_ns);
+	if (outcome == PSGI_MOVES)
+		move(executor, worker, job);
+	else
+		psgi_run_end(worker, job, outcome, status, executor->now_ns);
 }
 
 /*
@@ -230,6 +263,14 @@ static void run_detached(psgi_executor *executor, psg_worker *worker, const psgi
 	end_detached(worker, job, status);
 }
 
+/* Only this thread notes a loss.  A sample is its batcher's, and that is of this worker. */
+static bool must_move(const psgi_executor *executor, const psg_worker *worker, const psgi_job *job)
+{
+	return atomic_load_explicit(&executor->is_lost, memory_order_relaxed) &&
+	       worker->lanes.member != NULL && job->kind != PSGI_JOB_SAMPLE &&
+	       psgi_fleet_has_other(worker->lanes.member);
+}
+
 bool psgi_run_claim(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 {
 	psg_future *future = &job->future;
@@ -244,6 +285,10 @@ bool psgi_run_claim(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 	}
 	if (atomic_load_explicit(&future->deadline_ns, memory_order_relaxed) <= executor->now_ns) {
 		end_unstarted(worker, job, PSGI_EXPIRED, PSG_TIMED_OUT, executor->now_ns);
+		return false;
+	}
+	if (must_move(executor, worker, job)) {
+		move(executor, worker, job);
 		return false;
 	}
 	return true;
@@ -282,6 +327,7 @@ void psgi_run_rest(psg_worker *worker)
 	int64_t now = psg_now_ns();
 	psgi_job *job;
 
+	psgi_fleet_take(worker);
 	while ((job = next_left(worker, now)) != NULL) {
 		if (job->kind == PSGI_JOB_DETACHED)
 			end_detached(worker, job, PSG_SHUTDOWN);

@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "device/device.h"
+#include "jobs/fleet.h"
 #include "jobs/look.h"
 #include "jobs/run.h"
 #include "jobs/serve.h"
@@ -64,6 +65,12 @@ static void take_joined(psgi_executor *executor)
 	}
 }
 
+static void take_moved(psgi_executor *executor)
+{
+	for (psgi_turn *turn = executor->turns.first; turn != NULL; turn = turn->next)
+		psgi_fleet_take(worker_of(turn));
+}
+
 /*
  * What is asked for from here on is done after the next job.  Acquire: what was set before.
  */
@@ -74,6 +81,7 @@ static void attend(psgi_executor *executor)
 	if (atomic_exchange_explicit(&executor->trim, false, memory_order_acquire))
 		psgi_run_trim(executor);
 	take_joined(executor);
+	take_moved(executor);
 	executor->unsettled = true; /* maybe: see settle_all */
 }
 
@@ -102,7 +110,10 @@ static bool settle(psgi_executor *executor, psg_worker *worker)
 	if (psgi_queue_rank(&worker->queue) < PSGI_RANKS || !psgi_look_rest(worker) ||
 	    psgi_lanes_marked(&worker->lanes))
 		return false;
-	if (refusing && !atomic_load_explicit(&worker->dropping, memory_order_relaxed)) {
+	if (refusing && worker->lanes.member != NULL) {
+		/* Others of the fleet may send it jobs: psg_fleet_drain says when it is over. */
+		psgi_event_signal(&worker->lanes.member->fleet->news);
+	} else if (refusing && !atomic_load_explicit(&worker->dropping, memory_order_relaxed)) {
 		/* Drained.  What a submission that was under way still brings does not run. */
 		atomic_store_explicit(&worker->dropping, true, memory_order_release);
 		psgi_event_signal(&worker->news);
@@ -259,6 +270,18 @@ static bool tell_opened(psgi_executor *executor)
 	return false;
 }
 
+/* NULL on others' threads. */
+static _Thread_local psgi_executor *self;
+
+bool psgi_this_serves(uint32_t fleet)
+{
+	psgi_turn *turn = self != NULL ? self->turns.first : NULL;
+
+	while (turn != NULL && worker_of(turn)->lanes.fleet != fleet)
+		turn = turn->next;
+	return turn != NULL;
+}
+
 void *psgi_executor_main(void *argument)
 {
 	psgi_executor *executor = argument;
@@ -270,6 +293,7 @@ void *psgi_executor_main(void *argument)
 	if (!tell_opened(executor) || executor->open_status != PSG_OK)
 		return NULL;
 	psgi_this_executor = executor->number;
+	self = executor;
 	psgi_recent_init(&executor->clock);
 	executor->now_ns = psg_now_ns();
 	for (;;) {

@@ -343,19 +343,24 @@ size_t psg_shared_worker_engines(const psg_shared_worker *shared)
 	return atomic_load_explicit(&shared->executor->holders, memory_order_relaxed) - 1;
 }
 
-psg_status psg_worker_open_shared(psg_shared_worker *shared, const psg_worker_options *options,
-				  psg_worker **out, psg_error *error)
+psg_status psgi_worker_join_shared(psg_shared_worker *shared, const psg_worker_options *options,
+				   struct psgi_member *member, psg_worker **out, psg_error *error)
 {
-	psg_status status;
+	psg_status status = psgi_worker_join(shared->executor, options, member, out, error);
 
-	*out = NULL;
-	if (forked(shared))
-		return psgi_fail(error, PSG_FORKED,
-				 "the shared worker lives in the parent process: acquire one here");
-	status = psgi_worker_join(shared->executor, options, out, error);
 	if (status != PSG_OK)
 		return status;
 	(*out)->shared = shared;
 	hold(shared);
 	return PSG_OK;
+}
+
+psg_status psg_worker_open_shared(psg_shared_worker *shared, const psg_worker_options *options,
+				  psg_worker **out, psg_error *error)
+{
+	*out = NULL;
+	if (forked(shared))
+		return psgi_fail(error, PSG_FORKED,
+				 "the shared worker lives in the parent process: acquire one here");
+	return psgi_worker_join_shared(shared, options, NULL, out, error);
 }

@@ -6,10 +6,10 @@
 #include "base/fork.h"
 #include "base/trace.h"
 #include "jobs/completion.h"
+#include "jobs/fleet.h"
 #include "jobs/jobs.h"
 #include "jobs/submit.h"
 #include "jobs/thread.h"
-#include "jobs/worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -226,6 +226,8 @@ void psgi_submit_commit(psg_worker *worker, psgi_job *job, psg_future **out)
 	if (queued)
 		psgi_completion_expect(future->queue);
 	psgi_count(&lane->accepted);
+	if (lane->member != NULL)
+		psgi_fleet_enter(lane->member, job);
 	psgi_observe_submit(worker, job);
 	/* Release, for the keeper and an abort, who find the job in its slot; the worker gets it
 	 * through the ring. */
@@ -264,7 +266,8 @@ psg_status psg_submit_function(psg_worker *worker, psg_job_fn fn, void *arg,
 		return psgi_submit_refused(out, status);
 	job->fn = fn;
 	job->arg = arg;
-	if (out == NULL && !job->has_options && !psgi_tracing()) {
+	/* A fleet's job may be ended by others than its worker. */
+	if (out == NULL && !job->has_options && job->lane->member == NULL && !psgi_tracing()) {
 		job->kind = PSGI_JOB_DETACHED;
 		commit_detached(worker, job);
 	} else {

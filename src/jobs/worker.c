@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "base/fork.h"
+#include "jobs/fleet.h"
 #include "jobs/futex.h"
 #include "jobs/jobs.h"
 #include "jobs/run.h"
@@ -58,7 +59,7 @@ static void free_worker(psg_worker *worker)
 
 /* All but the threads. */
 static psg_status create(psgi_executor *executor, const psg_worker_options *options,
-			 psg_worker **out, psg_error *error)
+			 psgi_member *member, psg_worker **out, psg_error *error)
 {
 	size_t capacity = options->lane_capacity != 0 ? options->lane_capacity : DEFAULT_CAPACITY;
 	psg_worker *worker = aligned_alloc(PSGI_CACHE_LINE, sizeof(*worker));
@@ -74,6 +75,8 @@ static psg_status create(psgi_executor *executor, const psg_worker_options *opti
 		free(worker);
 		return status;
 	}
+	worker->lanes.member = member;
+	worker->lanes.fleet = member != NULL ? member->fleet->number : 0;
 	worker->executor = executor;
 	worker->queue.by_deadline = options->earliest_deadline_first;
 	worker->turn.weight = options->weight != 0 ? options->weight : 1;
@@ -96,7 +99,7 @@ static psg_status create(psgi_executor *executor, const psg_worker_options *opti
 static const psg_worker_options defaults;
 
 psg_status psgi_worker_join(psgi_executor *executor, const psg_worker_options *options,
-			    psg_worker **out, psg_error *error)
+			    psgi_member *member, psg_worker **out, psg_error *error)
 {
 	psg_worker *worker = NULL;
 	psg_status status;
@@ -105,7 +108,7 @@ psg_status psgi_worker_join(psgi_executor *executor, const psg_worker_options *o
 		options = &defaults;
 	status = check_options(options, error);
 	if (status == PSG_OK)
-		status = create(executor, options, &worker, error);
+		status = create(executor, options, member, &worker, error);
 	if (status != PSG_OK)
 		return status;
 	status = psgi_keeper_start(&worker->keeper, &worker->lanes, error);
@@ -137,7 +140,7 @@ psg_status psg_worker_open(const char *device, const psg_worker_options *options
 					    &executor, error);
 	if (status != PSG_OK)
 		return status;
-	status = psgi_worker_join(executor, options, out, error);
+	status = psgi_worker_join(executor, options, NULL, out, error);
 	psgi_executor_release(executor); /* the worker holds it, if there is one */
 	return status;
 }
@@ -183,8 +186,8 @@ static void wake_producer(void *user, psgi_lane *lane)
 	psgi_lane_wake(lane);
 }
 
-/* No new jobs; who waits for a slot is told.  Fence: see psgi_lane_wait. */
-static void refuse_jobs(psg_worker *worker)
+/* Fence: see psgi_lane_wait. */
+void psgi_worker_refuse(psg_worker *worker)
 {
 	atomic_store_explicit(&worker->refusing, true, memory_order_release);
 	psgi_full_fence();
@@ -199,7 +202,7 @@ psg_status psg_worker_drain(psg_worker *worker, int64_t timeout_ns)
 		return PSG_FORKED;
 	if (psgi_executor_is_self(worker->executor))
 		return PSG_INVALID; /* it would wait for itself */
-	refuse_jobs(worker);
+	psgi_worker_refuse(worker);
 	psgi_executor_notify(worker->executor);
 	for (;;) {
 		uint32_t value = psgi_event_value(&worker->news);
@@ -224,35 +227,36 @@ static void drop_queued(void *user, psgi_job *job)
 		psgi_job_end_unrun(job, PSGI_FAILED, PSG_SHUTDOWN, psgi_unstarted_message);
 }
 
+void psgi_worker_drop(psg_worker *worker)
+{
+	psgi_worker_refuse(worker);
+	atomic_store_explicit(&worker->dropping, true, memory_order_release);
+	psgi_executor_notify(worker->executor);
+	psgi_event_signal(&worker->news);
+}
+
 /*
  * The queued jobs end here, in their slots: the worker may be in a long one.
  * What a submission under way still brings, the worker ends; so it does with
  * detached jobs, whose end nobody could see.
  */
+void psgi_worker_end_queued(psg_worker *worker)
+{
+	psgi_lanes_visit_jobs(&worker->lanes, drop_queued, NULL);
+}
+
 void psg_worker_abort(psg_worker *worker)
 {
 	if (forked(worker))
 		return;
-	refuse_jobs(worker);
-	atomic_store_explicit(&worker->dropping, true, memory_order_release);
-	psgi_executor_notify(worker->executor);
-	psgi_event_signal(&worker->news);
-	psgi_lanes_visit_jobs(&worker->lanes, drop_queued, NULL);
+	psgi_worker_drop(worker);
+	psgi_worker_end_queued(worker);
 }
 
-/*
- * Others may be in the callback of a job that they cancelled, and have a
- * submission under way there; this thread, too, may be in such a callback.
- */
-static void wait_for_callbacks(psg_worker *worker)
+void psgi_worker_let_go(psg_worker *worker)
 {
-	const struct timespec step = psgi_timespec(LAST_STEP_NS / 10);
-
-	while (psgi_worker_load(worker) > psgi_future_callbacks(worker->lanes.serial)) {
-		psgi_run_rest(worker);
-		(void)nanosleep(&step, NULL);
-	}
-	psgi_run_rest(worker); /* the slots of those that ended away from here */
+	atomic_store_explicit(&worker->closing, true, memory_order_release);
+	psgi_executor_notify(worker->executor);
 }
 
 /* The executor tells by an event of its own: it may not touch the worker once it has left. */
@@ -269,23 +273,50 @@ static void wait_left(const psg_worker *worker)
 	}
 }
 
-void psg_worker_close(psg_worker *worker)
+void psgi_worker_await_left(psg_worker *worker)
 {
-	psgi_executor *executor;
-	psg_shared_worker *shared;
-
-	if (worker == NULL || forked(worker)) /* the child's copy is left as it is */
-		return;
-	executor = worker->executor;
-	psg_worker_abort(worker);
-	atomic_store_explicit(&worker->closing, true, memory_order_release);
-	psgi_executor_notify(worker->executor);
 	wait_left(worker);
 	psgi_keeper_join(&worker->keeper);
-	wait_for_callbacks(worker);
+}
+
+/* The slots of those that ended away from here are among it. */
+bool psgi_worker_end_rest(psg_worker *worker)
+{
+	psgi_run_rest(worker);
+	return psgi_worker_load(worker) <= psgi_future_callbacks(worker->lanes.serial);
+}
+
+void psgi_worker_pause(void)
+{
+	const struct timespec step = psgi_timespec(LAST_STEP_NS / 10);
+
+	(void)nanosleep(&step, NULL);
+}
+
+void psgi_worker_free(psg_worker *worker)
+{
+	psgi_executor *executor = worker->executor;
+	psg_shared_worker *shared = worker->shared;
+
 	psgi_thread_detach(worker->lanes.serial);
-	shared = worker->shared;
 	free_worker(worker);
 	psgi_executor_release(executor);
 	psg_shared_worker_release(shared);
+}
+
+/*
+ * Others may be in the callback of a job that they cancelled, and have a
+ * submission under way there; this thread, too, may be in such a callback.
+ */
+void psg_worker_close(psg_worker *worker)
+{
+	if (worker == NULL || forked(worker)) /* the child's copy is left as it is */
+		return;
+	psg_worker_abort(worker);
+	psgi_worker_let_go(worker);
+	psgi_worker_await_left(worker);
+	while (!psgi_worker_end_rest(worker))
+		psgi_worker_pause();
+	psgi_run_rest(worker); /* what came while the last one ended */
+	psgi_worker_free(worker);
 }

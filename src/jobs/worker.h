@@ -19,6 +19,7 @@ struct psg_worker {
 	atomic_bool closing;  /* the executor lets it go when it has nothing left */
 	/* A job was put before others that wait: look at the lanes before the next one. */
 	alignas(PSGI_CACHE_LINE) atomic_bool urgent;
+	psgi_job *_Atomic moved; /* jobs that other members of its fleet send, the last one first */
 
 	psgi_keeper keeper;
 
@@ -60,9 +61,42 @@ static inline void psgi_count(_Atomic uint64_t *counter)
 	psgi_count_more(counter, 1);
 }
 
-/* Makes a worker whose jobs this executor runs, which it holds; as psg_worker_open. */
+/* Makes a worker whose jobs this executor runs, which it holds; as psg_worker_open.  `member` is of
+ * a fleet, or NULL. */
 psg_status psgi_worker_join(psgi_executor *executor, const psg_worker_options *options,
-			    psg_worker **out, psg_error *error);
+			    struct psgi_member *member, psg_worker **out, psg_error *error);
+
+/* As psg_worker_open_shared. */
+psg_status psgi_worker_join_shared(struct psg_shared_worker *shared,
+				   const psg_worker_options *options, struct psgi_member *member,
+				   psg_worker **out, psg_error *error);
+
+/* --- ending, in the order in which closing does it; draining and aborting do a part --- */
+
+/* No new jobs; who waits for a slot is told. */
+void psgi_worker_refuse(psg_worker *worker);
+
+/* From here on what has not started ends with SHUTDOWN, by the executor. */
+void psgi_worker_drop(psg_worker *worker);
+
+/* Ends the jobs that are queued now. */
+void psgi_worker_end_queued(psg_worker *worker);
+
+/* The executor is to let it go when it has nothing left. */
+void psgi_worker_let_go(psg_worker *worker);
+
+/* Waits until it has, and joins the keeper. */
+void psgi_worker_await_left(psg_worker *worker);
+
+/* Ends what has come since; true: there is none left, but for those in whose callback the caller
+ * is. */
+bool psgi_worker_end_rest(psg_worker *worker);
+
+/* Nobody uses it any more. */
+void psgi_worker_free(psg_worker *worker);
+
+/* Others may be in the callback of a job that they cancelled: until closing looks again. */
+void psgi_worker_pause(void);
 
 /* psg_now_ns and that, without end where it is negative or too long. */
 static inline int64_t psgi_deadline_after(int64_t timeout_ns)

@@ -6,7 +6,7 @@ BEGIN {
 	for (i = 1; i <= n; i++)
 		rank[order[i]] = i
 	# The room whose face a public header is; gpu.h is all of them, so only a program may take it.
-	split("error=base histogram=base device=device tensor=ops op=ops model=model batch=jobs job=jobs shared=jobs stats=jobs ocr=ocr gpu=ocr", faces, " ")
+	split("error=base histogram=base device=device tensor=ops op=ops model=model batch=jobs job=jobs shared=jobs stats=jobs fleet=jobs ocr=ocr gpu=ocr", faces, " ")
 	for (i in faces) {
 		split(faces[i], pair, "=")
 		face[pair[1]] = pair[2]
