@@ -75,14 +75,16 @@ static psg_cancel_result cancel(psg_future *future)
 {
 	bool started = psg_future_poll(future) != PSG_FUTURE_QUEUED;
 	psg_cancel_result result = PSG_CANCEL_RUNNING;
+	bool ended;
 
 	if (!ask_stop(future))
 		return psgi_future_ended(future) ? PSG_CANCEL_DONE : PSG_CANCEL_RUNNING;
 	call_hook(future);
-	/* It may have stopped for this already. */
-	if (psgi_future_ended(future) && future->status != PSG_CANCELLED)
+	/* It may have stopped for this already.  Looked at once: it may end at any time, and well. */
+	ended = psgi_future_ended(future);
+	if (ended && future->status != PSG_CANCELLED)
 		result = PSG_CANCEL_DONE;
-	else if (psgi_future_ended(future) && !started)
+	else if (ended && !started)
 		result = PSG_CANCEL_REMOVED;
 	psgi_future_drop(future, PSGI_HOLD);
 	return result;
