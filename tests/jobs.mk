@@ -23,7 +23,8 @@ JOBS_TESTS = tests/test_jobs_future \
 	tests/test_gpu_worker \
 	tests/test_gpu_jobs \
 	tests/test_gpu_storm \
-	tests/test_gpu_fleet
+	tests/test_gpu_fleet \
+	tests/test_gpu_stall
 check_PROGRAMS += $(JOBS_TESTS)
 TESTS += $(JOBS_TESTS)
 tests_test_jobs_future_SOURCES = tests/test_jobs_future.c tests/jobs_util.h
@@ -41,6 +42,10 @@ tests_test_gpu_fleet_SOURCES = tests/test_gpu_fleet.c tests/jobs_util.h tests/fa
 	tests/fakecuda_util.h tests/onnx_text.c tests/onnx_text.h
 tests_test_gpu_fleet_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_gpu_fleet_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+tests_test_gpu_stall_SOURCES = tests/test_gpu_stall.c tests/jobs_util.h tests/batch_util.h tests/fakecuda_util.c \
+	tests/fakecuda_util.h tests/onnx_text.c tests/onnx_text.h
+tests_test_gpu_stall_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_gpu_stall_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 tests_test_gpu_storm_SOURCES = tests/test_gpu_storm.c tests/jobs_util.h tests/fakecuda_util.c \
 	tests/fakecuda_util.h tests/onnx_text.c tests/onnx_text.h
 tests_test_gpu_storm_CPPFLAGS = $(TEST_CPPFLAGS)

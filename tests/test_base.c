@@ -46,7 +46,7 @@ START_TEST(status_values)
 		ck_assert_uint_gt(strlen(psg_status_text(rows[i].status)), 5);
 	}
 	ck_assert_str_eq(psg_status_text(PSG_OK), "no error");
-	ck_assert_str_eq(psg_status_name((psg_status)18), "UNKNOWN");
+	ck_assert_str_eq(psg_status_name((psg_status)19), "UNKNOWN");
 	ck_assert_str_eq(psg_status_name((psg_status)-1), "UNKNOWN");
 	ck_assert_str_eq(psg_status_text((psg_status)99), "unknown status");
 }

@@ -596,7 +596,7 @@ START_TEST(closing_meets_a_run_on_its_way)
 	while (psg_future_poll(future) != PSG_FUTURE_RUNNING)
 		(void)sched_yield();
 	ck_assert_int_eq(pthread_create(&thread, NULL, close_it, fleet), 0);
-	while (!atomic_load(&fleet->members[1].worker->left))
+	while (atomic_load(&fleet->members[1].worker->presence) != PSGI_LEFT)
 		(void)sched_yield();
 	t_gpu_fail("run:1:719");
 	ck_assert_int_eq(t_finish(future), PSG_SHUTDOWN);

@@ -45,7 +45,8 @@ extern "C" {
 	X(SHUTDOWN, 14, "the worker is shutting down")                                             \
 	X(FORMAT, 15, "a file or a buffer is not what it should be")                               \
 	X(UNSUPPORTED, 16, "valid, but not something this library does")                           \
-	X(FORKED, 17, "used in a child process after fork: open the device there")
+	X(FORKED, 17, "used in a child process after fork: open the device there")                 \
+	X(STALLED, 18, "the device does not answer")
 
 typedef enum psg_status {
 #define PSG_STATUS_ENUM(name, value, text) PSG_##name = value,

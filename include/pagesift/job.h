@@ -37,6 +37,14 @@ typedef struct psg_worker_options {
 	 * seen never to return. */
 	int64_t open_timeout_ns;
 	/*
+	 * Of a GPU: when its driver has been in one and the same call for so long, the worker is
+	 * stalled.  The job that runs ends with STALLED, and so do those that wait (their waiters
+	 * leave; what the job reads stays until the call returns) and new ones, until it answers
+	 * again.  Noticed up to a quarter of the limit later.  0 means 60 s, which is longer than
+	 * any call that was seen to return; below 0 never.
+	 */
+	int64_t stall_limit_ns;
+	/*
 	 * In each priority class, jobs that have a deadline run in its order, before those that
 	 * have none; else threads take turns, and a thread's jobs run as they came.  A thread of
 	 * many jobs and near deadlines then holds up the others.  Jobs shorter than 20 us are
@@ -74,7 +82,8 @@ PSG_API const psg_device_info *psg_worker_device(const psg_worker *worker);
 
 /*
  * OK, or DEVICE_LOST with the reason: the worker's device is gone for as long as this process
- * lives, and each of its jobs ends so, unless it may use the CPU.  What makes a server not ready.
+ * lives, and each of its jobs ends so, unless it may use the CPU.  STALLED: it does not answer, and
+ * since when; that may end.  What makes a server not ready.
  * Any thread; no lock, no call of the driver: a loss is known when the first job or
  * trim that met it ends.
  */
@@ -94,7 +103,8 @@ PSG_API psg_status psg_worker_drain(psg_worker *worker, int64_t timeout_ns);
 PSG_API void psg_worker_abort(psg_worker *worker);
 
 /*
- * Aborts what is left, joins the thread and frees the worker.  No other thread may be inside
+ * Aborts what is left, joins the thread and frees the worker; where its device does not answer
+ * (STALLED), the thread is left alone, and frees it when it can.  No other thread may be inside
  * a submission to it, but in a callback of its jobs; futures stay valid until they are released.
  * When it returns, all callbacks have.  NULL is allowed.  Not from the worker's own thread, nor
  * from a callback of a job that expired or was aborted.  In a forked child it does nothing: the
@@ -120,6 +130,7 @@ typedef struct psg_worker_stats {
 	uint64_t queued;     /* accepted and not yet ended */
 	uint64_t lanes;      /* threads that own a lane now */
 	uint64_t busy_ns;    /* the device's time that jobs took */
+	uint64_t stalls; /* times that its GPU did not answer (psg_worker_options.stall_limit_ns) */
 	uint64_t ops_on_gpu, ops_on_cpu; /* operators that ran, by where (psg_op_run) */
 	/*
 	 * Bytes of a GPU's memory after the last job or trim: in use between jobs, such as weights;

@@ -12,19 +12,30 @@ void psgi_phase_watch(psgi_phase *where)
 	watched = where;
 }
 
+/* Only this thread writes. */
+static void count(void)
+{
+	uint32_t begun = atomic_load_explicit(&watched->begun, memory_order_relaxed);
+
+	atomic_store_explicit(&watched->begun, begun + 1, memory_order_relaxed);
+}
+
 const char *psgi_phase_begin(const char *what)
 {
 	const char *outer;
 
 	if (watched == NULL)
 		return NULL;
-	outer = atomic_load_explicit(watched, memory_order_relaxed);
-	atomic_store_explicit(watched, what, memory_order_relaxed);
+	outer = atomic_load_explicit(&watched->what, memory_order_relaxed);
+	count();
+	atomic_store_explicit(&watched->what, what, memory_order_relaxed);
 	return outer;
 }
 
 void psgi_phase_end(const char *outer)
 {
-	if (watched != NULL)
-		atomic_store_explicit(watched, outer, memory_order_relaxed);
+	if (watched == NULL)
+		return;
+	count(); /* the one around it goes on only now */
+	atomic_store_explicit(&watched->what, outer, memory_order_relaxed);
 }

@@ -7,9 +7,12 @@
 #define PSG_BASE_PHASE_H
 
 #include <stdatomic.h>
+#include <stdint.h>
 
-/* A literal; NULL: nothing of the kind. */
-typedef const char *_Atomic psgi_phase;
+typedef struct psgi_phase {
+	const char *_Atomic what; /* a literal; NULL: nothing of the kind */
+	_Atomic uint32_t begun;   /* so far: who sees no other has seen no other phase */
+} psgi_phase;
 
 /* From now on the calling thread's phases are stored there; NULL: nowhere. */
 void psgi_phase_watch(psgi_phase *where);

@@ -314,6 +314,7 @@ static psg_status launch_now(psgi_gpu *gpu, const psgi_launch *launch, psg_error
 {
 	const uint32_t *grid = launch->grid, *block = launch->block;
 	void *arguments[1];
+	const char *outer;
 	psgi_function *function;
 	psg_status status = find_function(gpu, launch->kernel, &function, error);
 	CUresult result;
@@ -329,9 +330,11 @@ static psg_status launch_now(psgi_gpu *gpu, const psgi_launch *launch, psg_error
 	memcpy(arguments, &launch->args, sizeof(arguments));
 	if (psgi_tracing())
 		psgi_gpu_mark_begin(gpu);
+	outer = psgi_phase_begin("launching a kernel"); /* it waits where too many are queued */
 	result = gpu->cuda->launch(function->function, grid[0], grid[1], grid[2], block[0],
 				   block[1], block[2], launch->shared_bytes, gpu->compute.stream,
 				   arguments, NULL);
+	psgi_phase_end(outer);
 	if (result != CUDA_SUCCESS)
 		return launch_failed(gpu, launch, result, "cuLaunchKernel", error);
 	if (psgi_tracing())

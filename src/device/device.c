@@ -117,6 +117,7 @@ bool psgi_device_failed(psg_status status)
 	case PSG_JIT:
 	case PSG_LAUNCH:
 	case PSG_DEVICE_LOST:
+	case PSG_STALLED:
 		return true;
 	default:
 		return false;

@@ -291,6 +291,10 @@ static void end_one(struct run *run, size_t i, psgi_outcome outcome, psg_status 
 
 	run->jobs[i] = NULL;
 	run->left--;
+	if (!psgi_stall_reclaim(run->batch->worker, job)) {
+		psgi_stall_drop(job);
+		return;
+	}
 	if (status != PSG_OK)
 		psgi_future_note(&job->future, error->message);
 	psgi_observe_ran_together(run->batch->worker, job, now_ns);
@@ -394,6 +398,7 @@ static void begin(const struct run *run, int64_t now_ns)
 		atomic_store_explicit(&future->started_ns, now_ns > queued ? now_ns : queued,
 				      memory_order_relaxed);
 		psgi_observe_start_together(run->jobs[i]);
+		psgi_stall_mark(run->batch->worker, run->jobs[i]);
 	}
 }
 
@@ -441,13 +446,19 @@ static psg_status run_once(struct batch *batch, psgi_job **jobs, size_t n)
 	return status;
 }
 
-static size_t drop_ended(psgi_job **jobs, size_t n)
+/* Those that are to be run again. */
+static size_t drop_ended(psg_worker *worker, psgi_job **jobs, size_t n)
 {
 	size_t left = 0;
 
-	for (size_t i = 0; i < n; i++)
-		if (jobs[i] != NULL)
+	for (size_t i = 0; i < n; i++) {
+		if (jobs[i] == NULL)
+			continue;
+		if (psgi_stall_reclaim(worker, jobs[i]))
 			jobs[left++] = jobs[i];
+		else
+			psgi_stall_drop(jobs[i]);
+	}
 	return left;
 }
 
@@ -478,7 +489,7 @@ static void run_all(struct batch *batch, psgi_job **jobs, size_t n)
 		return;
 	}
 	status = run_once(batch, jobs, n);
-	n = drop_ended(jobs, n);
+	n = drop_ended(batch->worker, jobs, n);
 	if (n > 1 && status == PSG_OOM) {
 		be_wary(batch->batcher, n, width);
 		/* NOLINTNEXTLINE(misc-no-recursion): six deep, for 64 */

@@ -86,8 +86,9 @@ void psg_worker_stats_get(const psg_worker *worker, psg_worker_stats *stats)
 	add_load(worker, &sum);
 	*stats = sum.stats;
 	add_outcomes(stats, worker->outcome);
-	phase = atomic_load_explicit(&worker->executor->phase, memory_order_relaxed);
+	phase = atomic_load_explicit(&worker->executor->phase.what, memory_order_relaxed);
 	stats->phase = phase != NULL ? phase : "";
+	stats->stalls = atomic_load_explicit(&worker->stall.times, memory_order_relaxed);
 	stats->busy_ns = atomic_load_explicit(&worker->busy_ns, memory_order_relaxed);
 	stats->recomputed = atomic_load_explicit(&worker->recomputed, memory_order_relaxed);
 	stats->ops_on_gpu = atomic_load_explicit(&worker->ops_on_gpu, memory_order_relaxed);

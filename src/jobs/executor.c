@@ -37,7 +37,7 @@ static void wait_opened(psgi_executor *executor, int64_t deadline_ns)
 static bool abandon(psgi_executor *executor, int64_t timeout_ns, psg_error *error)
 {
 	pthread_t thread = executor->thread;
-	const char *phase = atomic_load_explicit(&executor->phase, memory_order_relaxed);
+	const char *phase = atomic_load_explicit(&executor->phase.what, memory_order_relaxed);
 	char name[sizeof(executor->info.name)];
 	int state = PSGI_OPENING;
 
@@ -139,6 +139,11 @@ void psgi_executor_release(psgi_executor *executor)
 		return;
 	atomic_store_explicit(&executor->ending, true, memory_order_release);
 	psgi_event_signal(&executor->work);
+	if (psgi_executor_is_self(executor)) {
+		executor->is_alone = true;
+		(void)pthread_detach(executor->thread);
+		return;
+	}
 	(void)pthread_join(executor->thread, NULL);
 	psgi_executor_free(executor);
 }

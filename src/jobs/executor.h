@@ -34,6 +34,7 @@ typedef struct psgi_executor {
 
 	/* The thread's own. */
 	alignas(PSGI_CACHE_LINE) psgi_turns turns; /* all workers; one has every turn */
+	bool is_alone;                             /* nobody joins the thread */
 	bool unsettled;                            /* a worker refuses and has jobs left */
 	int64_t now_ns;    /* read once a job: the end of one is the start of the next */
 	psgi_recent clock; /* where `now_ns` comes from between jobs */
@@ -77,7 +78,8 @@ psg_status psgi_executor_open(const char *device, const char *thread_name, int64
 /* One more holder; the caller has one, or a lock under which the last one goes. */
 void psgi_executor_hold(psgi_executor *executor);
 
-/* The last one ends and joins the thread: not on it. */
+/* The last one ends the thread and joins it; on it, of a worker that was deserted, it frees the
+ * executor in the end. */
 void psgi_executor_release(psgi_executor *executor);
 
 /* The worker's jobs are run from now on. */

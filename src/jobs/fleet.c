@@ -33,6 +33,7 @@ static psg_fleet *create(size_t most, const psg_fleet_options *options)
 	fleet->number = atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed) + 1;
 	fleet->generation = psgi_fork_generation();
 	fleet->cpu_fallback = options->cpu_fallback;
+	atomic_store_explicit(&fleet->holders, 1, memory_order_relaxed);
 	psgi_event_init(&fleet->news);
 	return fleet;
 }
@@ -350,6 +351,29 @@ void psg_fleet_abort(psg_fleet *fleet)
 	visit(fleet, psgi_worker_end_queued);
 }
 
+/* As every last reference: release own use, acquire that of others. */
+void psgi_fleet_drop(psg_fleet *fleet)
+{
+	if (atomic_fetch_sub_explicit(&fleet->holders, 1, memory_order_acq_rel) == 1)
+		free(fleet);
+}
+
+/* A worker whose device does not answer is no member any more, and holds the fleet. */
+static void await_left(psg_fleet *fleet)
+{
+	for (size_t i = 0; i < fleet->n; i++) {
+		psgi_member *member = &fleet->members[i];
+
+		if (member->worker == NULL)
+			continue;
+		atomic_fetch_add_explicit(&fleet->holders, 1, memory_order_relaxed);
+		if (psgi_worker_await_left(member->worker))
+			psgi_fleet_drop(fleet);
+		else
+			member->worker = NULL;
+	}
+}
+
 /* Others may submit in callbacks of jobs of any worker until these have ended. */
 static bool end_rest(psg_fleet *fleet)
 {
@@ -372,14 +396,14 @@ void psg_fleet_close(psg_fleet *fleet)
 		return;
 	psg_fleet_abort(fleet);
 	visit(fleet, psgi_worker_let_go);
-	visit(fleet, psgi_worker_await_left);
+	await_left(fleet);
 	for (int clean = 0; clean < 2;) {
 		clean = end_rest(fleet) ? clean + 1 : 0;
 		if (clean == 0)
 			psgi_worker_pause();
 	}
 	visit(fleet, psgi_worker_free);
-	free(fleet);
+	psgi_fleet_drop(fleet);
 }
 
 void psg_fleet_trim(psg_fleet *fleet)

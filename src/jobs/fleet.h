@@ -50,7 +50,8 @@ struct psg_fleet {
 	uint32_t number;     /* from 1 */
 	uint32_t generation; /* of the process */
 	bool cpu_fallback;
-	psgi_event news; /* a member that refuses jobs has come to rest */
+	_Atomic uint32_t holders; /* its user, and workers that it had to leave */
+	psgi_event news;          /* a member that refuses jobs has come to rest */
 	_Atomic uint64_t refused_full, refused_late;
 	size_t n;
 	alignas(PSGI_CACHE_LINE) psgi_member members[];
@@ -59,8 +60,12 @@ struct psg_fleet {
 static inline bool psgi_member_well(const psgi_member *member)
 {
 	return member->worker != NULL &&
-	       !atomic_load_explicit(&member->worker->executor->is_lost, memory_order_relaxed);
+	       !atomic_load_explicit(&member->worker->executor->is_lost, memory_order_relaxed) &&
+	       !atomic_load_explicit(&member->worker->stalled, memory_order_relaxed);
 }
+
+/* Drops a holder. */
+void psgi_fleet_drop(psg_fleet *fleet);
 
 /* --- what jobs take (route.c) --- */
 

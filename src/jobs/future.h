@@ -33,6 +33,7 @@
 #define PSGI_WAITED UINT64_C(4)  /* somebody sleeps, or is about to: publishing must wake */
 #define PSGI_STOP UINT64_C(8)    /* asked to stop */
 #define PSGI_HOOKED UINT64_C(16) /* a promise's cancel hook runs: completing waits for its end */
+#define PSGI_RUNS UINT64_C(32)   /* the executor runs it, and nobody has ended it yet (stall.h) */
 /* Bits 8 to 31: the places where somebody sleeps who waits for several futures (wait.h). */
 #define PSGI_PLACE_BEGIN 8
 #define PSGI_PLACE_END 32

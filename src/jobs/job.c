@@ -24,6 +24,10 @@ psg_status psgi_job_wants_stop(const psgi_job *job, const psg_worker *worker, in
 		*outcome = PSGI_CANCELLED;
 		return PSG_CANCELLED;
 	}
+	if (psgi_stall_took(worker, job)) {
+		*outcome = PSGI_FAILED;
+		return PSG_STALLED;
+	}
 	if (atomic_load_explicit(&worker->dropping, memory_order_relaxed)) {
 		*outcome = PSGI_FAILED;
 		return PSG_SHUTDOWN;
@@ -189,11 +193,10 @@ static psg_status run_function(const psgi_job *job, psg_device *device, psg_erro
 
 /* A lost device gets none, so that a job meets each at most once.  A sample is its batcher's, and
  * that is of this worker. */
-static bool may_move(const psgi_job *job, const psg_worker *worker, psg_status status)
+static bool is_for_others(const psgi_job *job, const psg_worker *worker, psg_status status)
 {
 	return job->kind != PSGI_JOB_SAMPLE && status == PSG_DEVICE_LOST &&
-	       worker->executor->device->lost.code != PSG_OK && worker->lanes.member != NULL &&
-	       psgi_fleet_has_other(worker->lanes.member);
+	       worker->executor->device->lost.code != PSG_OK && worker->lanes.member != NULL;
 }
 
 static psg_status run_tensors(psgi_job *job, psg_worker *worker, psgi_outcome *outcome,
@@ -205,10 +208,15 @@ static psg_status run_tensors(psgi_job *job, psg_worker *worker, psgi_outcome *o
 
 	if (status == PSG_OK)
 		error->message[0] = '\0'; /* as above */
-	if (may_move(job, worker, status))
+	/* A closing fleet's others may be gone. */
+	if (is_for_others(job, worker, status) &&
+	    atomic_load_explicit(&worker->dropping, memory_order_relaxed))
+		status = psgi_fail(error, PSG_SHUTDOWN,
+				   "the device was lost, and the fleet was shut down");
+	if (is_for_others(job, worker, status) && psgi_fleet_has_other(worker->lanes.member))
 		*outcome = PSGI_MOVES;
 	else if (job->cpu_fallback && psgi_device_failed(status) &&
-		 executor->info.kind != PSG_DEVICE_CPU)
+		 executor->info.kind != PSG_DEVICE_CPU && !psgi_stall_took(worker, job))
 		status = run_on_host(job, worker, outcome, error);
 	if (job->kind == PSGI_JOB_OP)
 		add_places(worker, before);
@@ -297,14 +305,13 @@ const char psgi_unstarted_message[] = "the worker was shut down before it starte
  * The lane counts: the worker may be closing, and is gone for this thread once
  * the lane has counted.
  */
-void psgi_job_end_away(psgi_job *job, psgi_outcome outcome, psg_status status, int64_t now_ns)
+void psgi_job_end_taken(psgi_job *job, psgi_outcome outcome, psg_status status, int64_t now_ns)
 {
 	psgi_lane *lane = job->lane;
 
 	psgi_observe_done(job, status);
 	if (lane->member != NULL)
 		psgi_fleet_leave(job);
-	psgi_job_drop_inputs(job);
 	atomic_fetch_add_explicit(&lane->outcome[outcome], 1, memory_order_relaxed);
 	psgi_future_settle(&job->future, status, now_ns);
 	psgi_future_publish(&job->future, 0);
@@ -312,6 +319,12 @@ void psgi_job_end_away(psgi_job *job, psgi_outcome outcome, psg_status status, i
 	 * lane. */
 	atomic_fetch_add_explicit(&lane->ended, 1, memory_order_release);
 	psgi_future_drop(&job->future, PSGI_HOLD);
+}
+
+void psgi_job_end_away(psgi_job *job, psgi_outcome outcome, psg_status status, int64_t now_ns)
+{
+	psgi_job_drop_inputs(job);
+	psgi_job_end_taken(job, outcome, status, now_ns);
 }
 
 void psgi_job_end_unrun(psgi_job *job, psgi_outcome outcome, psg_status status, const char *message)

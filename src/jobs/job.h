@@ -130,8 +130,11 @@ psg_status psgi_job_stopped(psg_status status, psg_error *error);
  */
 void psgi_job_end_away(psgi_job *job, psgi_outcome outcome, psg_status status, int64_t now_ns);
 
+/* The same of one that still runs, whose inputs are the executor's to drop. */
+void psgi_job_end_taken(psgi_job *job, psgi_outcome outcome, psg_status status, int64_t now_ns);
+
 /*
- * The same of one that never ran, away from its worker, which may be
+ * As psgi_job_end_away, of one that never ran, away from its worker, which may be
  * closing.  `message` is a literal.
  */
 void psgi_job_end_unrun(psgi_job *job, psgi_outcome outcome, psg_status status,

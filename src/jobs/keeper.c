@@ -83,6 +83,7 @@ static void *keep(void *argument)
 {
 	psgi_keeper *keeper = argument;
 	int64_t earliest_ns = 0; /* of the next round */
+	int64_t look_ns = keeper->look != NULL ? 0 : PSGI_NEVER;
 
 	(void)pthread_setname_np(pthread_self(), "psg-deadlines");
 	while (!atomic_load_explicit(&keeper->stop, memory_order_relaxed)) {
@@ -95,8 +96,11 @@ static void *keep(void *argument)
 		if (alarm < earliest_ns)
 			alarm = earliest_ns;
 		now = psg_now_ns();
+		if (now >= look_ns)
+			look_ns = keeper->look(keeper->user, now);
 		if (now < alarm) {
-			(void)psgi_event_wait(&keeper->event, value, alarm);
+			(void)psgi_event_wait(&keeper->event, value,
+					      alarm < look_ns ? alarm : look_ns);
 			continue;
 		}
 		make_round(keeper, now);

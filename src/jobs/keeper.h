@@ -16,6 +16,9 @@
 
 typedef struct psgi_keeper {
 	psgi_lanes *lanes;
+	/* Something else to look at from time to time: when again?  NULL: nothing. */
+	int64_t (*look)(void *user, int64_t now_ns);
+	void *user;
 	pthread_t thread;
 	psgi_event event;
 	atomic_bool stop;
@@ -24,7 +27,7 @@ typedef struct psgi_keeper {
 	_Atomic int64_t alarm_ns;
 } psgi_keeper;
 
-/* Starts the thread. */
+/* Starts the thread; `look` and `user` are set. */
 psg_status psgi_keeper_start(psgi_keeper *keeper, psgi_lanes *lanes, psg_error *error);
 void psgi_keeper_join(psgi_keeper *keeper);
 

@@ -14,6 +14,8 @@ libpsgjobs_la_SOURCES += src/jobs/fit.h src/jobs/choice.h src/jobs/rows.h src/jo
 	src/jobs/batch.h src/jobs/submit.h src/jobs/serve.h \
 	src/jobs/fit.c src/jobs/choice.c src/jobs/rows.c src/jobs/batcher.c src/jobs/batch.c
 pkginclude_HEADERS += include/pagesift/batch.h
+# devices that do not answer
+libpsgjobs_la_SOURCES += src/jobs/stall.h src/jobs/stall.c
 # several devices as one
 libpsgjobs_la_SOURCES += src/jobs/fleet.h src/jobs/fleet.c src/jobs/route.c src/jobs/move.c
 pkginclude_HEADERS += include/pagesift/fleet.h

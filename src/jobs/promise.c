@@ -80,7 +80,8 @@ static psg_cancel_result cancel(psg_future *future)
 	if (!ask_stop(future))
 		return psgi_future_ended(future) ? PSG_CANCEL_DONE : PSG_CANCEL_RUNNING;
 	call_hook(future);
-	/* It may have stopped for this already.  Looked at once: it may end at any time, and well. */
+	/* It may have stopped for this already.  Looked at once: it may end at any time, and well.
+	 */
 	ended = psgi_future_ended(future);
 	if (ended && future->status != PSG_CANCELLED)
 		result = PSG_CANCEL_DONE;

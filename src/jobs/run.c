@@ -190,19 +190,26 @@ void psgi_run_claimed(psgi_executor *executor, psg_worker *worker, psgi_job *job
 	int64_t started = executor->now_ns > queued ? executor->now_ns : queued;
 	psgi_outcome outcome;
 	psg_status status;
+	bool is_ours;
 
 	executor->now_ns = started;
 	atomic_store_explicit(&future->started_ns, started, memory_order_relaxed);
 	psgi_observe_start(worker, job);
 	psgi_fleet_started(worker, job, started);
+	psgi_stall_mark(worker, job);
 	psgi_run_begin_use(executor, worker);
 	status = psgi_job_run(job, worker, &outcome, &executor->error);
 	psgi_run_end_use(executor);
-	if (outcome != PSGI_MOVES)
+	is_ours = psgi_stall_reclaim(worker, job);
+	if (is_ours && outcome != PSGI_MOVES)
 		note_message(worker, job, status);
 	read_clock(executor);
 	psgi_run_account(worker, executor->now_ns - started, 1);
-	psgi_fleet_ran(worker, job, status, executor->now_ns);
+	psgi_fleet_ran(worker, job, is_ours ? status : PSG_STALLED, executor->now_ns);
+	if (!is_ours) {
+		psgi_stall_drop(job);
+		return;
+	}
 	psgi_observe_ran(worker, job, outcome != PSGI_MOVES ? outcome : PSGI_FAILED, status,
 			 executor->now_ns);
 	/* A message: the CPU did it. */

@@ -93,8 +93,11 @@ static void leave(psgi_executor *executor, psg_worker *worker)
 		worker->account->next = executor->accounts;
 		executor->accounts = worker->account;
 	}
-	atomic_store_explicit(&worker->left, true, memory_order_release);
-	psgi_event_signal(&executor->news);
+	if (atomic_exchange_explicit(&worker->presence, PSGI_LEFT, memory_order_acq_rel) ==
+	    PSGI_DESERTED)
+		psgi_worker_bury(worker);
+	else
+		psgi_event_signal(&executor->news);
 }
 
 /*
@@ -310,5 +313,9 @@ void *psgi_executor_main(void *argument)
 			break;
 	}
 	psgi_run_close_device(executor);
+	if (executor->is_alone) {
+		psgi_phase_watch(NULL);
+		psgi_executor_free(executor);
+	}
 	return NULL;
 }

@@ -41,6 +41,16 @@ static psg_status refuse_ending(psg_error *error)
 	return psgi_fail(error, PSG_SHUTDOWN, "the worker takes no more jobs");
 }
 
+/* Does it refuse all jobs, for now or for ever? */
+static psg_status refuse_all(const psg_worker *worker, psg_error *error)
+{
+	if (atomic_load_explicit(&worker->refusing, memory_order_relaxed))
+		return refuse_ending(error);
+	if (atomic_load_explicit(&worker->stalled, memory_order_relaxed))
+		return psg_worker_health(worker, error) == PSG_STALLED ? PSG_STALLED : PSG_OK;
+	return PSG_OK;
+}
+
 /* As if it were the last to run; floating point, which does not overflow. */
 static psg_status check_late(const psg_worker *worker, psgi_lane *lane,
 			     const psg_job_options *options, psg_error *error)
@@ -86,9 +96,12 @@ static psg_status wait_for_slot(psg_worker *worker, psgi_lane *lane, const psg_j
 	if (!in_time)
 		return refuse_full(worker, lane, 0, error);
 	while (in_time) {
+		psg_status status;
+
 		in_time = psgi_lane_wait(lane, &worker->refusing, deadline);
-		if (atomic_load_explicit(&worker->refusing, memory_order_relaxed))
-			return refuse_ending(error);
+		status = refuse_all(worker, error);
+		if (status != PSG_OK)
+			return status;
 		*out = psgi_lane_take(lane);
 		if (*out != NULL)
 			return PSG_OK;
@@ -100,11 +113,14 @@ static const psg_job_options no_options;
 
 static psg_status check(const psg_worker *worker, const psg_job_options *options, psg_error *error)
 {
+	psg_status status;
+
 	if (worker->lanes.generation != psgi_fork_generation())
 		return psgi_fail(error, PSG_FORKED,
 				 "the worker lives in the parent process: open one here");
-	if (atomic_load_explicit(&worker->refusing, memory_order_relaxed))
-		return refuse_ending(error);
+	status = refuse_all(worker, error);
+	if (status != PSG_OK)
+		return status;
 	if (options->priority < -1 || options->priority > 1)
 		return psgi_fail(error, PSG_INVALID, "priority %d: -1, 0 and 1 are there",
 				 (int)options->priority);

@@ -111,6 +111,12 @@ psg_status psgi_worker_join(psgi_executor *executor, const psg_worker_options *o
 		status = create(executor, options, member, &worker, error);
 	if (status != PSG_OK)
 		return status;
+	worker->stall.limit_ns =
+		psgi_stall_limit(options->stall_limit_ns, executor->info.kind != PSG_DEVICE_CPU);
+	if (worker->stall.limit_ns != 0) {
+		worker->keeper.look = psgi_stall_look;
+		worker->keeper.user = worker;
+	}
 	status = psgi_keeper_start(&worker->keeper, &worker->lanes, error);
 	if (status != PSG_OK) {
 		free(worker->account);
@@ -150,15 +156,31 @@ const psg_device_info *psg_worker_device(const psg_worker *worker)
 	return &worker->executor->info;
 }
 
+static psg_status tell_stalled(const psg_worker *worker, psg_error *error)
+{
+	const psgi_stall *stall = &worker->stall;
+	int64_t since = atomic_load_explicit(&stall->at_ns, memory_order_relaxed);
+
+	return psgi_fail(error, PSG_STALLED,
+			 "%s: the device does not answer: '%s' has not returned for %.3g s",
+			 worker->executor->info.name,
+			 atomic_load_explicit(&stall->in, memory_order_relaxed),
+			 (double)(psg_now_ns() - since) / (double)PSG_SECOND);
+}
+
 psg_status psg_worker_health(const psg_worker *worker, psg_error *error)
 {
 	const psgi_executor *executor = worker->executor;
 
-	if (!atomic_load_explicit(&executor->is_lost, memory_order_acquire))
-		return PSG_OK;
-	if (error != NULL)
-		*error = executor->lost;
-	return executor->lost.code;
+	if (atomic_load_explicit(&executor->is_lost, memory_order_acquire)) {
+		if (error != NULL)
+			*error = executor->lost;
+		return executor->lost.code;
+	}
+	/* Acquire: the call, and since when. */
+	if (atomic_load_explicit(&worker->stalled, memory_order_acquire))
+		return tell_stalled(worker, error);
+	return PSG_OK;
 }
 
 static bool forked(const psg_worker *worker)
@@ -187,11 +209,16 @@ static void wake_producer(void *user, psgi_lane *lane)
 }
 
 /* Fence: see psgi_lane_wait. */
+void psgi_worker_wake_producers(psg_worker *worker)
+{
+	psgi_full_fence();
+	psgi_lanes_visit(&worker->lanes, wake_producer, NULL);
+}
+
 void psgi_worker_refuse(psg_worker *worker)
 {
 	atomic_store_explicit(&worker->refusing, true, memory_order_release);
-	psgi_full_fence();
-	psgi_lanes_visit(&worker->lanes, wake_producer, NULL);
+	psgi_worker_wake_producers(worker);
 }
 
 psg_status psg_worker_drain(psg_worker *worker, int64_t timeout_ns)
@@ -259,24 +286,44 @@ void psgi_worker_let_go(psg_worker *worker)
 	psgi_executor_notify(worker->executor);
 }
 
-/* The executor tells by an event of its own: it may not touch the worker once it has left. */
-static void wait_left(const psg_worker *worker)
+/*
+ * The executor tells by an event of its own: it may not touch the worker once it has left.  False:
+ * its device does not answer.
+ */
+static bool wait_left(const psg_worker *worker)
 {
 	psgi_executor *executor = worker->executor;
 
 	for (;;) {
 		uint32_t value = psgi_event_value(&executor->news);
 
-		if (atomic_load_explicit(&worker->left, memory_order_acquire))
-			return;
+		if (atomic_load_explicit(&worker->presence, memory_order_acquire) == PSGI_LEFT)
+			return true;
+		if (atomic_load_explicit(&worker->stalled, memory_order_relaxed))
+			return false;
 		(void)psgi_event_wait(&executor->news, value, PSGI_NEVER);
 	}
 }
 
-void psgi_worker_await_left(psg_worker *worker)
+/*
+ * The keeper is joined before the worker is given up: after that the executor may free it.
+ * Acquire and release: each side sees all that the other did.
+ */
+bool psgi_worker_await_left(psg_worker *worker)
 {
-	wait_left(worker);
+	bool has_left = wait_left(worker);
+	int presence = PSGI_SERVED;
+	psg_shared_worker *shared = worker->shared;
+
 	psgi_keeper_join(&worker->keeper);
+	if (has_left)
+		return true;
+	psgi_thread_detach(worker->lanes.serial);
+	if (!atomic_compare_exchange_strong_explicit(&worker->presence, &presence, PSGI_DESERTED,
+						     memory_order_acq_rel, memory_order_acquire))
+		return true; /* it has left after all */
+	psg_shared_worker_release(shared);
+	return false;
 }
 
 /* The slots of those that ended away from here are among it. */
@@ -304,6 +351,21 @@ void psgi_worker_free(psg_worker *worker)
 	psg_shared_worker_release(shared);
 }
 
+/* As the closer would have done; the fleet waits for its last worker. */
+void psgi_worker_bury(psg_worker *worker)
+{
+	psgi_executor *executor = worker->executor;
+	psgi_member *member = worker->lanes.member;
+
+	while (!psgi_worker_end_rest(worker))
+		psgi_worker_pause();
+	psgi_run_rest(worker);
+	free_worker(worker);
+	psgi_executor_release(executor);
+	if (member != NULL)
+		psgi_fleet_drop(member->fleet);
+}
+
 /*
  * Others may be in the callback of a job that they cancelled, and have a
  * submission under way there; this thread, too, may be in such a callback.
@@ -314,7 +376,8 @@ void psg_worker_close(psg_worker *worker)
 		return;
 	psg_worker_abort(worker);
 	psgi_worker_let_go(worker);
-	psgi_worker_await_left(worker);
+	if (!psgi_worker_await_left(worker))
+		return;
 	while (!psgi_worker_end_rest(worker))
 		psgi_worker_pause();
 	psgi_run_rest(worker); /* what came while the last one ended */

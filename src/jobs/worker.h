@@ -9,12 +9,19 @@
 #include "jobs/lanes.h"
 #include "jobs/observe.h"
 #include "jobs/queue.h"
+#include "jobs/stall.h"
+
+/* Who is done with a worker first, its executor or its closer; the other one frees it.  The closer
+ * waits for the executor, but not for one whose device does not answer. */
+typedef enum psgi_presence { PSGI_SERVED, PSGI_LEFT, PSGI_DESERTED } psgi_presence;
 
 struct psg_worker {
 	psgi_lanes lanes; /* first, for its alignment; `serial` and `generation` are in it */
 
-	/* Set by anybody; each is only ever set. */
+	/* Set by anybody; each but `stalled` is only ever set. */
 	alignas(PSGI_CACHE_LINE) atomic_bool refusing; /* no new jobs */
+	/* By the keeper alone: the device does not answer, new jobs are refused meanwhile. */
+	atomic_bool stalled;
 	atomic_bool dropping; /* jobs that have not started end with SHUTDOWN */
 	atomic_bool closing;  /* the executor lets it go when it has nothing left */
 	/* A job was put before others that wait: look at the lanes before the next one. */
@@ -22,6 +29,8 @@ struct psg_worker {
 	psgi_job *_Atomic moved; /* jobs that other members of its fleet send, the last one first */
 
 	psgi_keeper keeper;
+	psgi_stall stall;
+	psgi_job *_Atomic runs_moved; /* it came from another member, and runs here */
 
 	/* The executor's thread's own; counters are read by others. */
 	alignas(PSGI_CACHE_LINE) psgi_executor *executor; /* constant */
@@ -39,7 +48,7 @@ struct psg_worker {
 	psgi_job_stats stats;
 
 	psgi_event news;                  /* drained */
-	atomic_bool left;                 /* the executor has let it go */
+	_Atomic int presence;             /* a psgi_presence */
 	struct psg_worker *joining_next;  /* in the executor's stack of new ones */
 	struct psg_shared_worker *shared; /* which it holds; NULL: the executor is its own */
 	_Atomic uint64_t busy_ns;         /* device time of its jobs */
@@ -76,6 +85,9 @@ psg_status psgi_worker_join_shared(struct psg_shared_worker *shared,
 /* No new jobs; who waits for a slot is told. */
 void psgi_worker_refuse(psg_worker *worker);
 
+/* Who waits for a slot looks again whether the worker refuses; that was stored before. */
+void psgi_worker_wake_producers(psg_worker *worker);
+
 /* From here on what has not started ends with SHUTDOWN, by the executor. */
 void psgi_worker_drop(psg_worker *worker);
 
@@ -85,8 +97,11 @@ void psgi_worker_end_queued(psg_worker *worker);
 /* The executor is to let it go when it has nothing left. */
 void psgi_worker_let_go(psg_worker *worker);
 
-/* Waits until it has, and joins the keeper. */
-void psgi_worker_await_left(psg_worker *worker);
+/*
+ * Waits until it has, and joins the keeper.  False: its device does not answer, and the worker is
+ * the executor's now, to bury.
+ */
+bool psgi_worker_await_left(psg_worker *worker);
 
 /* Ends what has come since; true: there is none left, but for those in whose callback the caller
  * is. */
@@ -94,6 +109,9 @@ bool psgi_worker_end_rest(psg_worker *worker);
 
 /* Nobody uses it any more. */
 void psgi_worker_free(psg_worker *worker);
+
+/* Frees one that was left to its executor, on that one's thread. */
+void psgi_worker_bury(psg_worker *worker);
 
 /* Others may be in the callback of a job that they cancelled: until closing looks again. */
 void psgi_worker_pause(void);
