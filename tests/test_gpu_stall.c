@@ -287,7 +287,7 @@ START_TEST(closing_leaves_it_behind)
 	while (psg_future_poll(running) == PSG_FUTURE_QUEUED)
 		t_sleep_ns(PSG_MILLISECOND);
 	if (_i == 0) /* else it is noticed while closing waits */
-		ck_assert_int_eq(psg_future_wait(running), PSG_STALLED);
+		ck_assert_int_eq(psg_future_wait(queued), PSG_STALLED);
 	psg_worker_close(worker);
 	ck_assert_int_eq(psg_future_wait(running), PSG_STALLED);
 	ck_assert_int_eq(psg_future_wait(queued), _i == 0 ? PSG_STALLED : PSG_SHUTDOWN);
