@@ -155,12 +155,12 @@ void fakecuda_stats(fakecuda_counts *out)
 void fakecuda_fail(const char *text)
 {
 	(void)pthread_once(&once, read_environment);
-	atomic_store(&hangs, NULL);
 	(void)pthread_mutex_lock(&fake_lock);
 	read_rules(text);
 	for (size_t i = 0; i < FAKE_MAX_DEVICES; i++)
 		fake_devices[i].sticky = CUDA_SUCCESS;
 	(void)pthread_mutex_unlock(&fake_lock);
+	atomic_store(&hangs, NULL); /* what hung meets the new rules */
 }
 
 static __attribute__((destructor)) void report(void)
