@@ -14,6 +14,7 @@
 #include <pagesift/stats.h>
 
 #include <pthread.h>
+#include <stdlib.h>
 
 static psg_worker *worker;
 static psg_model *model;
@@ -249,6 +250,63 @@ START_TEST(falls_back)
 }
 END_TEST
 
+/* --- waiting for more --- */
+
+static void set_up_slow(void)
+{
+	if (!t_gpu_real())
+		ck_assert_int_eq(setenv("FAKECUDA_LAUNCH_US", "500", 1), 0);
+	set_up();
+}
+
+/* Two come one after the other, again and again: the first one waits for the second, as soon as it
+ * is known that a run's base is more than the time between them. */
+START_TEST(waits_for_more)
+{
+	const psg_batcher_options options = { .max_delay_ns = _i == 0 ? 0 : -1 };
+	psg_batcher *batcher = t_batcher(worker, model, &options);
+	psg_batcher_stats stats = { .waits = 0 };
+	uint32_t k = 0;
+
+	for (; k < 3; k++) /* of different sizes */
+		runs_well(batcher, 1 + k);
+	for (; stats.waits == 0 && k < (_i == 0 ? 4000 : 40); k++) {
+		psg_future *first = t_put_kth(batcher, k, NULL);
+		psg_future *second = t_put_kth(batcher, k + 1, NULL);
+
+		t_expect_kth(first, k);
+		t_expect_kth(second, k + 1);
+		stats = t_batch_stats(batcher);
+	}
+	ck_assert_int_eq(stats.waits > 0, _i == 0);
+	ck_assert_int_eq(stats.waited_ns > 0, _i == 0);
+	psg_batcher_close(batcher);
+}
+END_TEST
+
+/* Who waits for more hears of a shutdown. */
+START_TEST(wait_ends)
+{
+	psg_batcher *batcher = t_batcher(worker, model, NULL);
+	psg_future *futures[64];
+
+	for (uint32_t k = 0; k < 3; k++)
+		runs_well(batcher, 1 + k);
+	for (uint32_t k = 0; k < T_COUNT(futures); k++)
+		futures[k] = t_put_kth(batcher, k, NULL);
+	if (_i == 0)
+		ck_assert_int_eq(psg_worker_drain(worker, -1), PSG_OK);
+	else
+		psg_worker_abort(worker);
+	for (uint32_t k = 0; k < T_COUNT(futures); k++) {
+		psg_status status = t_finish(futures[k]);
+
+		ck_assert(status == PSG_OK || (_i == 1 && status == PSG_SHUTDOWN));
+	}
+	psg_batcher_close(batcher);
+}
+END_TEST
+
 /* --- many at once --- */
 
 #ifdef __SANITIZE_THREAD__
@@ -290,6 +348,7 @@ int main(void)
 {
 	Suite *suite = suite_create("batcher on a GPU");
 	TCase *all = tcase_create("batcher");
+	TCase *slow = tcase_create("on a slow card");
 	SRunner *runner;
 	int failed;
 
@@ -302,6 +361,11 @@ int main(void)
 	tcase_add_loop_test(all, falls_back, 0, (int)T_COUNT(failures));
 	tcase_add_test(all, storm);
 	suite_add_tcase(suite, all);
+	tcase_add_checked_fixture(slow, set_up_slow, tear_down);
+	tcase_set_timeout(slow, 120);
+	tcase_add_loop_test(slow, waits_for_more, 0, 2);
+	tcase_add_loop_test(slow, wait_ends, 0, 2);
+	suite_add_tcase(suite, slow);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);

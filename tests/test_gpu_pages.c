@@ -10,6 +10,8 @@
 #include "fakecuda_util.h"
 #include "tiny_models.h"
 
+#include <pagesift/stats.h>
+
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -159,6 +161,35 @@ START_TEST(all_is_well)
 	ck_assert_uint_eq(stats_of(&e).pages, 3);
 	ck_assert_uint_eq(stats_of(&e).fallbacks, 0);
 	ck_assert_uint_eq(stats_of(&e).moved_jobs, 0);
+	closed(&e);
+}
+END_TEST
+
+#define AT_ONCE 8
+
+/* Pages at once have their lines in batches, as soon as some lines wait; each has its own text. */
+START_TEST(lines_share_runs)
+{
+	struct engine e = opened(1);
+	psg_stats stats = { .size = sizeof(stats) };
+	uint64_t read = 0;
+
+	while (stats.samples.max <= 4 && read < 200 * AT_ONCE) { /* more than a page's lines */
+		psg_future *futures[AT_ONCE];
+
+		for (size_t i = 0; i < AT_ONCE; i++)
+			futures[i] = t_submit(e.ocr, file, NULL);
+		for (size_t i = 0; i < AT_ONCE; i++) {
+			char *text = t_text(futures[i]);
+
+			ck_assert_str_eq(text, expected);
+			free(text);
+			psg_future_release(futures[i]);
+		}
+		read += AT_ONCE;
+		ck_assert_int_eq(psg_stats_get(e.workers[0], &stats), PSG_OK);
+	}
+	ck_assert_uint_gt(stats.samples.max, 4);
 	closed(&e);
 }
 END_TEST
@@ -536,6 +567,7 @@ int main(void)
 	tcase_add_checked_fixture(fake, set_up, tear_down);
 	tcase_set_timeout(fake, 120);
 	tcase_add_test(fake, all_is_well);
+	tcase_add_test(fake, lines_share_runs);
 	tcase_add_loop_test(fake, each_call_fails, 0, COUNT(sweeps));
 	tcase_add_test(fake, lost_under_many_pages);
 	tcase_add_test(fake, lost_card_gets_no_jobs);

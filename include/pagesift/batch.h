@@ -7,8 +7,8 @@
  * one run of the model: samples of several pages, requests and threads.  It measures what runs
  * take, and decides from that which samples share one (a wide one makes the others wait for
  * its width), and whether to wait for more: only when the times between the last samples say that
- * this saves more than it costs, and never for somebody who is alone.  On a CPU, where a batch is
- * no faster than its samples, each runs by itself.
+ * this saves more than it costs, and never for somebody who is alone.  On a CPU, which gains
+ * less, batches are as small as what is measured says, and no sample waits for others.
  *
  * A sample is a job like any other (job.h): it has a future, a deadline, a priority; it can be
  * cancelled, and then its neighbours run without it.  Its result does not depend on

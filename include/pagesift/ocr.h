@@ -105,7 +105,8 @@ typedef struct psg_ocr_stats {
 	 * `pages`.
 	 */
 	uint64_t fallbacks;
-	uint64_t moved_jobs; /* that failed on a GPU and went on to another worker */
+	/* That failed on a GPU and went on to another worker; a line or a piece of one is a job. */
+	uint64_t moved_jobs;
 } psg_ocr_stats;
 
 /* A snapshot without locks; a page is counted before its future completes.  Any thread, until the

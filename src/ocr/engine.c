@@ -358,6 +358,14 @@ static void destroy(psg_ocr *ocr)
 	free(ocr);
 }
 
+/* Lines and pieces of them; windows of pages are large enough by themselves. */
+static psg_status batch_lines(psg_ocr *ocr, psg_error *error)
+{
+	psg_model *const models[] = { ocr->models.direct, ocr->models.recognise };
+
+	return psgi_crew_batch(&ocr->crew, models, sizeof(models) / sizeof(models[0]), error);
+}
+
 psg_status psg_ocr_open(psg_worker *const *workers, size_t n, const psg_ocr_options *options,
 			psg_ocr **out, psg_error *error)
 {
@@ -379,6 +387,8 @@ psg_status psg_ocr_open(psg_worker *const *workers, size_t n, const psg_ocr_opti
 	if (status != PSG_OK)
 		return status;
 	status = psgi_models_load(options->models_dir, options->no_direction, &ocr->models, error);
+	if (status == PSG_OK)
+		status = batch_lines(ocr, error);
 	if (status == PSG_OK)
 		status = psgi_pool_open(host_threads(ocr, options->host_threads), "psg-host",
 					&ocr->pool, error);

@@ -23,11 +23,13 @@ static const char *const file_names[] = { "ch_PP-OCRv4_det_infer.onnx",
  * sizes. */
 #define DETECT_PLANS 8
 
-/* Recognition: one plan a bucket, and there are 49 of them (see stages.c). */
-#define RECOGNISE_PLANS 64
+/* Recognition: a plan for each width of a piece, of which there are 49 (see stages.c), alone and in
+ * batches of up to twelve sizes; chosen: pages have few widths, and the widest of a batch counts.
+ */
+#define RECOGNISE_PLANS 256
 
-/* Direction has one size; a few for batches that are not full. */
-#define DIRECT_PLANS 8
+/* Direction has one width, alone and in batches of as many sizes. */
+#define DIRECT_PLANS 16
 
 struct load {
 	const char *path;

@@ -46,7 +46,7 @@ psg_status psgi_page_create(psg_ocr *ocr, const void *data, size_t size, int32_t
 
 	*out = NULL;
 	if (page != NULL) {
-		page->n_slots = PSGI_JOBS_AT_A_WORKER * psgi_crew_most(&ocr->crew);
+		page->n_slots = psgi_crew_most_room(&ocr->crew);
 		page->slots = calloc(page->n_slots, sizeof(*page->slots));
 		page->tried = calloc(psgi_crew_most(&ocr->crew), sizeof(*page->tried));
 		page->data = malloc(size > 0 ? size : 1);

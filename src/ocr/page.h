@@ -16,20 +16,16 @@
 
 #include "ocr/engine.h"
 
-/* Jobs that a page may have at a worker: one that runs and one that is next (chosen: more would
- * only keep other pages' jobs waiting). */
-#define PSGI_JOBS_AT_A_WORKER 2
-
 /* The high half of `wakes` counts ended jobs, so that counting is a job's last touch of its page.
  */
 #define PSGI_WAKE UINT64_C(1)
 #define PSGI_WAKE_JOB (UINT64_C(1) << 32)
 
-/* Work for one job: samples first .. first + n - 1 of the stage. */
+/* Work for one job: a window, a line or a piece of one. */
 typedef struct psgi_slot {
 	psgi_page *page;
-	psg_future *future; /* the runner's; NULL: the slot is free, or waits to go on */
-	size_t first, n;
+	psg_future *future;       /* the runner's; NULL: the slot is free, or waits to go on */
+	size_t which;             /* of the stage's, as page->next_todo was */
 	const psg_worker *worker; /* that has it or had it last */
 	psg_tensor *input;        /* kept where the job may go on to another worker */
 	unsigned failures;        /* of this work so far */
@@ -49,10 +45,10 @@ typedef struct psgi_text_line {
 	size_t first_piece, n_pieces, unmade;
 } psgi_text_line;
 
-/* Where a piece of a line was read: sample `sample` of a digest. */
+/* Where a piece of a line was read. */
 typedef struct psgi_reading {
 	psg_tensor *digest; /* owned reference */
-	size_t line, sample;
+	size_t line;
 } psgi_reading;
 
 /* Stages in order; each has host work, all but the last jobs of one model. */
@@ -82,10 +78,9 @@ struct psgi_page {
 	int64_t mark_ns; /* when the current host work or jobs began */
 	double host_ms[PSGI_STAGES], jobs_ms[PSGI_STAGES];
 	uint64_t started, ended; /* jobs */
-	size_t todo, next_todo;  /* samples of the stage, and the first without a job */
+	size_t todo, next_todo;  /* jobs of the stage, and the first that is not submitted */
 	psg_tensor *input;       /* made for the next job, when the lanes were full */
-	size_t n_input;
-	bool *tried; /* workers, for one submission */
+	bool *tried;             /* workers, for one submission */
 	psgi_slot *slots;
 	size_t n_slots;
 	size_t n_going_on; /* slots */
@@ -137,9 +132,8 @@ typedef struct psgi_stage {
 	const char *host_name, *job_name; /* before error messages */
 	/* Host work; sets page->todo when there are jobs. */
 	psg_status (*begin)(psgi_page *page, psg_error *error);
-	/* The next job's input: samples page->next_todo and on, *n (at most it at entry) of them.
-	 */
-	psg_status (*make)(psgi_page *page, size_t *n, psg_tensor **out, psg_error *error);
+	/* The input of job page->next_todo, [1, ...]. */
+	psg_status (*make)(psgi_page *page, psg_tensor **out, psg_error *error);
 	/* What a job gave. */
 	psg_status (*take)(psgi_page *page, const psgi_slot *slot, psg_error *error);
 } psgi_stage;

@@ -10,14 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/*
- * Samples of one job.  On a CPU a batch is no faster than its samples one by one (measured: eight
- * lines of 320 columns 45 ms each, one 32 ms), and would need a plan for every size; on a GPU one
- * line does not fill the card (chosen, until a batcher decides from measured times).
- */
-static const size_t cpu_samples[PSGI_STAGES] = { 1, 1, 1, 0 };
-static const size_t cuda_samples[PSGI_STAGES] = { 1, 16, 8, 0 };
-
 /* --- what jobs gave --- */
 
 /* On the worker's thread, or a canceller's: must be short. */
@@ -98,7 +90,7 @@ void psgi_jobs_harvest(psgi_page *page)
 /* NULL: the page has as many jobs as it may. */
 static psgi_slot *free_slot(psgi_page *page)
 {
-	size_t left = PSGI_JOBS_AT_A_WORKER * psgi_crew_width(&page->ocr->crew);
+	size_t left = psgi_crew_room(&page->ocr->crew, page->stage != PSGI_DETECT);
 	psgi_slot *found = NULL;
 
 	for (size_t i = 0; i < page->n_slots; i++) {
@@ -185,14 +177,6 @@ static psg_status submit_again(psgi_page *page, psg_error *error)
 	return PSG_OK;
 }
 
-static size_t samples_of_a_job(const psgi_page *page)
-{
-	const size_t *table = psgi_crew_gpus(&page->ocr->crew) > 0 ? cuda_samples : cpu_samples;
-	size_t left = page->todo - page->next_todo, most = table[page->stage];
-
-	return left < most ? left : most;
-}
-
 /* One job more of the stage. */
 static psg_status submit_next(psgi_page *page, psgi_slot *slot, psg_error *error)
 {
@@ -201,17 +185,14 @@ static psg_status submit_next(psgi_page *page, psgi_slot *slot, psg_error *error
 	if (page->input == NULL) {
 		int64_t begin = psgi_trace_begin();
 
-		page->n_input = samples_of_a_job(page);
-		status = psgi_stages[page->stage].make(page, &page->n_input, &page->input, error);
+		status = psgi_stages[page->stage].make(page, &page->input, error);
 		psgi_page_trace(page, psgi_stages[page->stage].job_name, "make", begin);
 	}
 	if (status == PSG_OK)
 		status = submit(page, slot, page->input, NULL, error);
 	if (status != PSG_OK)
 		return status;
-	slot->first = page->next_todo;
-	slot->n = page->n_input;
-	page->next_todo += page->n_input;
+	slot->which = page->next_todo++;
 	if (page->ocr->crew.most_own > 0)
 		slot->input = page->input;
 	else

@@ -17,7 +17,7 @@ struct read_line {
 	const psgi_text_line *line;
 };
 
-/* The steps of a reading that are the piece's own, not its batch's padding. */
+/* The steps of a reading that are the piece's own, not its padding. */
 static psgi_digest digest_of(const psgi_reading *reading)
 {
 	const psg_shape *shape = psg_tensor_shape(reading->digest);
@@ -26,11 +26,9 @@ static psgi_digest digest_of(const psgi_reading *reading)
 	size_t steps = (size_t)shape->dim[1], valid = steps;
 
 	if (widths != NULL && axis == 1)
-		valid = (size_t)widths[reading->sample];
-	return (psgi_digest){
-		(const float *)psg_tensor_const_data(reading->digest) + reading->sample * steps * 2,
-		valid < steps ? valid : steps,
-	};
+		valid = (size_t)widths[0];
+	return (psgi_digest){ psg_tensor_const_data(reading->digest),
+			      valid < steps ? valid : steps };
 }
 
 static psg_status read_text(const psgi_page *page, const psgi_text_line *line,

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Widths that batches are rounded up to.  A new width costs a plan (20 ms, measured), a wider batch
+/* Widths that pieces are rounded up to.  A new width costs a plan (20 ms, measured), a wider piece
  * its padding: so steps are about a sixteenth of the width (chosen).  49 up to the widest piece. */
 static int32_t bucket(int32_t width)
 {
@@ -65,9 +65,9 @@ static psg_status begin_detect(psgi_page *page, psg_error *error)
 	return PSG_OK;
 }
 
-static psg_status make_window(psgi_page *page, size_t *n, psg_tensor **out, psg_error *error)
+/* NOLINTNEXTLINE(readability-non-const-parameter): as make_piece */
+static psg_status make_window(psgi_page *page, psg_tensor **out, psg_error *error)
 {
-	*n = 1;
 	return psgi_detect_input(page->image, &page->plan, (int32_t)page->next_todo, out, error);
 }
 
@@ -77,7 +77,7 @@ static psg_status take_window(psgi_page *page, const psgi_slot *slot, psg_error 
 	psg_status status = check_output(slot->out, &want, error);
 
 	if (status == PSG_OK)
-		psgi_detect_stitch(&page->plan, (int32_t)slot->first,
+		psgi_detect_stitch(&page->plan, (int32_t)slot->which,
 				   psg_tensor_const_data(slot->out), page->map);
 	return status;
 }
@@ -126,32 +126,24 @@ static psg_status begin_direct(psgi_page *page, psg_error *error)
 	return status;
 }
 
-/* NOLINTNEXTLINE(readability-non-const-parameter): another stage of the table takes fewer */
-static psg_status make_direction(psgi_page *page, size_t *n, psg_tensor **out, psg_error *error)
+/* NOLINTNEXTLINE(readability-non-const-parameter): as make_piece */
+static psg_status make_direction(psgi_page *page, psg_tensor **out, psg_error *error)
 {
-	const psgi_image **crops = malloc(*n * sizeof(const psgi_image *));
-	psg_status status;
+	const psgi_image *crop = page->lines[page->next_todo].crop;
 
-	if (crops == NULL)
-		return psgi_fail(error, PSG_NOMEM, "no memory for %zu lines", *n);
-	for (size_t i = 0; i < *n; i++)
-		crops[i] = page->lines[page->next_todo + i].crop;
-	status = psgi_direction_input(crops, *n, out, error);
-	free(crops);
-	return status;
+	return psgi_direction_input(&crop, 1, out, error);
 }
 
 static psg_status take_direction(psgi_page *page, const psgi_slot *slot, psg_error *error)
 {
-	psg_shape want = PSG_SHAPE((int64_t)slot->n, 2); /* probabilities of 0 and of 180 degrees */
+	psg_shape want = PSG_SHAPE(1, 2); /* probabilities of 0 and of 180 degrees */
 	const float *p;
 	psg_status status = check_output(slot->out, &want, error);
 
 	if (status != PSG_OK)
 		return status;
 	p = psg_tensor_const_data(slot->out);
-	for (size_t i = 0; i < slot->n; i++)
-		page->lines[slot->first + i].upside_down = p[2 * i + 1];
+	page->lines[slot->which].upside_down = p[1];
 	return PSG_OK;
 }
 
@@ -255,47 +247,28 @@ static psg_status begin_recognise(psgi_page *page, psg_error *error)
 	return sort_pieces(page, error);
 }
 
-/* The next pieces of one bucket; crops whose pieces are all made are not needed any more. */
-static psg_status make_batch(psgi_page *page, size_t *n, psg_tensor **out, psg_error *error)
+/* A crop whose pieces are all made is not needed any more. */
+static psg_status make_piece(psgi_page *page, psg_tensor **out, psg_error *error)
 {
-	const size_t *next = page->by_width + page->next_todo;
-	int32_t width = bucket(page->pieces[next[0]].width);
-	psgi_piece *batch;
-	size_t fit = 1;
-	psg_status status;
+	size_t next = page->by_width[page->next_todo];
+	const psgi_piece *piece = &page->pieces[next];
+	psgi_text_line *line = &page->lines[page->readings[next].line];
+	psg_status status = psgi_recognise_input(piece, 1, bucket(piece->width), out, error);
 
-	while (fit < *n && bucket(page->pieces[next[fit]].width) == width)
-		fit++;
-	*n = fit;
-	batch = malloc(fit * sizeof(*batch));
-	if (batch == NULL)
-		return psgi_fail(error, PSG_NOMEM, "no memory for %zu pieces", fit);
-	for (size_t i = 0; i < fit; i++)
-		batch[i] = page->pieces[next[i]];
-	status = psgi_recognise_input(batch, fit, width, out, error);
-	free(batch);
-	for (size_t i = 0; status == PSG_OK && i < fit; i++) {
-		psgi_text_line *line = &page->lines[page->readings[next[i]].line];
-
-		if (--line->unmade == 0) {
-			psgi_image_free(line->crop);
-			line->crop = NULL;
-		}
+	if (status == PSG_OK && --line->unmade == 0) {
+		psgi_image_free(line->crop);
+		line->crop = NULL;
 	}
 	return status;
 }
 
-static psg_status take_batch(psgi_page *page, const psgi_slot *slot, psg_error *error)
+static psg_status take_piece(psgi_page *page, const psgi_slot *slot, psg_error *error)
 {
-	psg_shape want = PSG_SHAPE((int64_t)slot->n, -1, 2); /* steps of class and probability */
+	psg_shape want = PSG_SHAPE(1, -1, 2); /* steps of class and probability */
 	psg_status status = check_output(slot->out, &want, error);
 
-	for (size_t i = 0; i < slot->n && status == PSG_OK; i++) {
-		psgi_reading *reading = &page->readings[page->by_width[slot->first + i]];
-
-		reading->digest = psg_tensor_ref(slot->out);
-		reading->sample = i;
-	}
+	if (status == PSG_OK)
+		page->readings[page->by_width[slot->which]].digest = psg_tensor_ref(slot->out);
 	return status;
 }
 
@@ -304,7 +277,7 @@ static psg_status take_batch(psgi_page *page, const psgi_slot *slot, psg_error *
 const psgi_stage psgi_stages[PSGI_STAGES] = {
 	{ "decoding", "detection", begin_detect, make_window, take_window },
 	{ "boxes", "direction", begin_direct, make_direction, take_direction },
-	{ "lines", "recognition", begin_recognise, make_batch, take_batch },
+	{ "lines", "recognition", begin_recognise, make_piece, take_piece },
 	{ "text", "text", psgi_result_make, NULL, NULL },
 };
 
