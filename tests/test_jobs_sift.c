@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "base/base.h"
+#include "jobs/lanes.h"
 #include "jobs/queue.h"
 #include "jobs_util.h"
 
@@ -23,8 +24,10 @@ static uint32_t random_below(uint32_t n)
 
 static void set_up(void)
 {
+	static const psgi_lanes table = { .serial = 1, .generation = 1, .capacity = 2 * JOBS };
+
 	for (uint32_t i = 0; i < LANES; i++) {
-		lanes[i] = psgi_lane_create(1, 1, 2 * JOBS, i);
+		lanes[i] = psgi_lane_create(&table, i);
 		ck_assert_ptr_nonnull(lanes[i]);
 	}
 	memset(&queue, 0, sizeof(queue));
