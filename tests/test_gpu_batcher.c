@@ -284,6 +284,29 @@ START_TEST(waits_for_more)
 }
 END_TEST
 
+/* Somebody who is alone after that is kept waiting a few times, less and less often. */
+START_TEST(forgets_a_crowd)
+{
+	psg_batcher *batcher = t_batcher(worker, model, NULL);
+	uint64_t before;
+
+	for (uint32_t k = 0; k < 3; k++)
+		runs_well(batcher, 1 + k);
+	for (uint32_t k = 0; k < 40; k++) {
+		psg_future *first = t_put_kth(batcher, k, NULL);
+
+		t_expect_kth(t_put_kth(batcher, k, NULL), k);
+		t_expect_kth(first, k);
+	}
+	before = t_batch_stats(batcher).waits;
+	for (uint32_t k = 0; k < 100; k++)
+		t_expect_kth(t_put_kth(batcher, k, NULL), k);
+	/* In vain, all of them: the 1st, 3rd, 7th and so on of those that seemed worth it. */
+	ck_assert_uint_le(t_batch_stats(batcher).waits - before, 6);
+	psg_batcher_close(batcher);
+}
+END_TEST
+
 /* Who waits for more hears of a shutdown. */
 START_TEST(wait_ends)
 {
@@ -364,6 +387,7 @@ int main(void)
 	tcase_add_checked_fixture(slow, set_up_slow, tear_down);
 	tcase_set_timeout(slow, 120);
 	tcase_add_loop_test(slow, waits_for_more, 0, 2);
+	tcase_add_test(slow, forgets_a_crowd);
 	tcase_add_loop_test(slow, wait_ends, 0, 2);
 	suite_add_tcase(suite, slow);
 	runner = srunner_create(suite);

@@ -284,23 +284,38 @@ static psgi_pace pace_of(const int64_t *gaps, int64_t passed_ns)
 static const struct {
 	const char *what;
 	size_t waiting;
-	int64_t gaps[6];
+	int64_t gaps[7]; /* with a 0 behind them */
 	int64_t passed_ns; /* since the last arrival */
 	int64_t wait_ns;   /* from now on; 0: not at all */
+	double crowd;
 } waits[] = {
-	{ "nobody ever came", 1, { 0 }, 0, 0 },
-	{ "one thread that waits for each", 1, { 4 * MS }, 0, 0 },
-	{ "one a second", 1, { PSG_SECOND }, 0, 0 },
-	{ "a stream", 1, { 10 * US }, 0, 10 * US },
-	{ "a stream, on the way", 1, { 10 * US }, 4 * US, 6 * US },
-	{ "a stream that has ended", 1, { 10 * US }, 11 * US, 0 },
-	{ "many of a stream", 40, { 10 * US }, 0, 10 * US },
-	{ "a slower one", 1, { MS }, 0, MS },
-	{ "a slower one, and three", 3, { MS }, 0, 0 },
-	{ "pairs", 1, { 20 * US, 9 * MS }, 0, 20 * US },
-	{ "pairs, and the second has come", 2, { 20 * US, 9 * MS }, 30 * US, 0 },
-	{ "bursts of six", 3, { 5 * US, 9 * US, 7 * US, 5 * US, 8 * US, 9 * MS }, 0, 9 * US },
-	{ "all there may be", PSGI_BATCH_MOST, { 10 * US }, 0, 0 },
+	{ "nobody ever came", 1, { 0 }, 0, 0, 0 },
+	{ "one thread that waits for each", 1, { 4 * MS }, 0, 0, 0 },
+	{ "one a second", 1, { PSG_SECOND }, 0, 0, 0 },
+	{ "a stream", 1, { 10 * US }, 0, 10 * US, 0 },
+	{ "a stream, on the way", 1, { 10 * US }, 4 * US, 6 * US, 0 },
+	{ "a stream that has ended", 1, { 10 * US }, 11 * US, 0, 0 },
+	{ "many of a stream", 40, { 10 * US }, 0, 10 * US, 0 },
+	{ "a slower one", 1, { MS }, 0, MS, 0 },
+	{ "a slower one, and three", 3, { MS }, 0, 0, 0 },
+	{ "a slower one, and three of a crowd", 3, { MS }, 0, MS, 10 },
+	{ "the last one of a crowd",
+	  5,
+	  { 5 * US, 5 * US, 5 * US, 5 * US, 600 * US, 9 * MS },
+	  10 * US,
+	  590 * US,
+	  5 },
+	{ "all of a crowd have come",
+	  6,
+	  { 5 * US, 5 * US, 5 * US, 5 * US, 600 * US, 9 * MS },
+	  700 * US,
+	  0,
+	  6 },
+	{ "a crowd that has gone", 1, { 9 * MS }, 0, 0, 1.5 },
+	{ "pairs", 1, { 20 * US, 9 * MS }, 0, 20 * US, 0 },
+	{ "pairs, and the second has come", 2, { 20 * US, 9 * MS }, 30 * US, 0, 0 },
+	{ "bursts of six", 3, { 5 * US, 9 * US, 7 * US, 5 * US, 8 * US, 9 * MS }, 0, 9 * US, 0 },
+	{ "all there may be", PSGI_BATCH_MOST, { 10 * US }, 0, 0, 0 },
 };
 
 START_TEST(waits_by_what_came)
@@ -310,6 +325,7 @@ START_TEST(waits_by_what_came)
 	psgi_pace pace = pace_of(waits[_i].gaps, waits[_i].passed_ns);
 	int64_t until;
 
+	terms.crowd = waits[_i].crowd;
 	for (size_t i = 0; i < waits[_i].waiting; i++)
 		candidates[i] = (psgi_candidate){ .width = 320,
 						  .queued_ns = NOW - waits[_i].passed_ns,

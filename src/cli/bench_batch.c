@@ -106,16 +106,17 @@ static psg_status run_line(const struct bench *bench, bool batched, psg_error *e
 	return batched ? run_sample(bench, error) : run_job(bench, bench->line, error);
 }
 
-/* Milliseconds of each line of a client who is alone. */
-static psg_status run_alone(const struct bench *bench, bool batched, double *ms, psg_error *error)
+/* Milliseconds of each line of a client who is alone, without and with a batcher in turn. */
+static psg_status run_alone(const struct bench *bench, double *const *ms, size_t first,
+			    psg_error *error)
 {
 	psg_status status = PSG_OK;
 
-	for (size_t i = 0; i < ALONE && status == PSG_OK; i++) {
+	for (size_t i = 0; i < 2 * ALONE && status == PSG_OK; i++) {
 		int64_t begin = psg_now_ns();
 
-		status = run_line(bench, batched, error);
-		ms[i] = cli_ms_since(begin);
+		status = run_line(bench, i % 2 != 0, error);
+		ms[i % 2][first + i / 2] = cli_ms_since(begin);
 	}
 	return status;
 }
@@ -236,46 +237,52 @@ static psg_status warm_up(const struct bench *bench, size_t *jobs, psg_error *er
 	return run_crowd(bench, true, *jobs, &seconds, error);
 }
 
+/* What the batcher did meanwhile. */
+static void add(cli_batch_times *times, const psg_batcher_stats *before,
+		const psg_batcher_stats *after)
+{
+	times->samples += after->samples - before->samples;
+	times->runs += after->runs - before->runs;
+	times->waits += after->waits - before->waits;
+	times->waited_ms +=
+		(double)(after->waited_ns - before->waited_ns) / (double)PSG_MILLISECOND;
+}
+
 /* Each kind once; `times` has room for it at `round`. */
 static psg_status run_round(const struct bench *bench, size_t jobs, size_t round,
 			    cli_batch_times *times, psg_error *error)
 {
+	psg_batcher_stats before, after;
 	psg_status status = run_jobs(bench, jobs, &times->seconds[CLI_BATCH_JOB][round], error);
 
+	psg_batcher_stats_get(bench->batcher, &before);
 	if (status == PSG_OK)
 		status = run_crowd(bench, true, jobs, &times->seconds[CLI_BATCH_SHARED][round],
 				   error);
+	psg_batcher_stats_get(bench->batcher, &after);
+	add(times, &before, &after);
 	if (status == PSG_OK)
 		status = run_crowd(bench, false, jobs, &times->seconds[CLI_BATCH_EACH][round],
 				   error);
-	for (int batched = 0; batched < 2 && status == PSG_OK; batched++)
-		status = run_alone(bench, batched != 0, &times->alone_ms[batched][round * ALONE],
-				   error);
+	if (status == PSG_OK)
+		status = run_alone(bench, times->alone_ms, round * ALONE, error);
 	return status;
 }
 
 static psg_status measure(const struct bench *bench, size_t rounds, cli_batch_times *times,
 			  psg_error *error)
 {
-	psg_batcher_stats before, after;
 	size_t jobs = 1;
 	psg_status status = warm_up(bench, &jobs, error);
 
-	psg_batcher_stats_get(bench->batcher, &before);
 	for (size_t i = 0; i < rounds && status == PSG_OK; i++) {
 		cli_progress("round %zu of %zu", i + 1, rounds);
 		status = run_round(bench, jobs, i, times, error);
 	}
 	cli_progress_clear();
-	psg_batcher_stats_get(bench->batcher, &after);
 	times->rounds = rounds;
 	times->lines = jobs * LINES;
 	times->n_alone = rounds * ALONE;
-	/* Those who were alone had a run each. */
-	times->samples = after.samples - before.samples - times->n_alone;
-	times->runs = after.runs - before.runs - times->n_alone;
-	times->waits = after.waits - before.waits;
-	times->waited_ms = (double)(after.waited_ns - before.waited_ns) / (double)PSG_MILLISECOND;
 	return status;
 }
 

@@ -189,6 +189,7 @@ static psgi_terms terms_of(const struct batch *batch)
 		.most = batcher->no_rows ? 1 : batcher->most,
 		.need = batcher->need,
 		.may_wait = batcher->fit.known && !is_on_cpu(batch),
+		.crowd = batcher->crowd,
 		.max_delay_ns = batcher->max_delay_ns,
 		.now_ns = batch->executor->now_ns,
 	};
@@ -213,25 +214,36 @@ static bool may_wait(const struct batch *batch)
 	       !psgi_serve_has_others(batch->executor, batch->worker);
 }
 
+/* Until when it is worth it; not after now: not at all. */
+static int64_t worth_until(const struct batch *batch)
+{
+	psgi_terms terms;
+
+	if (!may_wait(batch))
+		return 0;
+	terms = terms_of(batch);
+	return psgi_choice_wait(&terms, &batch->batcher->pace, batch->candidates, batch->n);
+}
+
+/*
+ * The gaps remember a crowd for a while that has gone: so waits of somebody who is alone which
+ * bring nobody are left out more and more often.
+ */
 static void wait_for_more(struct batch *batch)
 {
 	psg_batcher *batcher = batch->batcher;
-	int64_t began = batch->executor->now_ns;
-	bool waited = false;
+	int64_t began = batch->executor->now_ns, until = worth_until(batch);
+	bool alone = batch->n == 1;
 
-	while (may_wait(batch)) {
-		psgi_terms terms = terms_of(batch);
-		int64_t until =
-			psgi_choice_wait(&terms, &batcher->pace, batch->candidates, batch->n);
-
-		if (until <= batch->executor->now_ns)
-			break;
-		psgi_serve_await(batch->executor, until);
-		waited = true;
-		gather(batch);
-	}
-	if (!waited)
+	if (until <= began || (alone && !psgi_patience_lasts(&batcher->patience)))
 		return;
+	do {
+		psgi_serve_await(batch->executor, until);
+		gather(batch);
+		until = worth_until(batch);
+	} while (until > batch->executor->now_ns);
+	if (alone)
+		psgi_patience_note(&batcher->patience, batch->n == 1);
 	psgi_count(&batcher->waits);
 	psgi_count_more(&batcher->waited_ns, (uint64_t)(batch->executor->now_ns - began));
 }

@@ -141,8 +141,10 @@ psg_status psg_batcher_submit(psg_batcher *batcher, psg_tensor *sample,
 
 /* --- counters --- */
 
+/* An eighth is the newest, as of a worker's mean duration. */
 void psgi_batcher_note(psg_batcher *batcher, size_t n, size_t size, int64_t width, int64_t ns)
 {
+	batcher->crowd += ((double)n - batcher->crowd) / 8;
 	psgi_fit_note(&batcher->fit, (int64_t)size * width, ns);
 	atomic_store_explicit(&batcher->base_ns, batcher->fit.base_ns, memory_order_relaxed);
 	atomic_store_explicit(&batcher->element_ns, batcher->fit.column_ns, memory_order_relaxed);

@@ -10,6 +10,7 @@
 
 #include "jobs/choice.h"
 #include "jobs/fit.h"
+#include "jobs/patience.h"
 #include "jobs/rows.h"
 #include "jobs/worker.h"
 
@@ -28,6 +29,8 @@ struct psg_batcher {
 	/* The executor's thread's. */
 	alignas(PSGI_CACHE_LINE) psgi_fit fit;
 	psgi_pace pace;
+	psgi_patience patience; /* with waits for more */
+	double crowd;           /* samples of a run, lately */
 	psgi_need need;
 	uint32_t wary_runs; /* so many until need.room is looked at again */
 	bool no_rows;       /* an output has no row for each sample: all run alone */

@@ -220,7 +220,7 @@ void psgi_pace_note(psgi_pace *pace, int64_t queued_ns)
 /*
  * The wait that gains most, from the last arrival on, when `passed_ns` of it are over: of the gaps
  * that were longer, as many end within `wait` as there are shorter ones, and each saves the base;
- * the wait, or what there was of it, is lost for `n` samples.  0: no wait gains.
+ * the wait, or what there was of it, is lost `n` times.  0: no wait gains.
  */
 static int64_t best_wait(const psgi_pace *pace, int64_t passed_ns, double base_ns, double n)
 {
@@ -278,7 +278,8 @@ int64_t psgi_choice_wait(const psgi_terms *terms, const psgi_pace *pace,
 			width = candidates[i].width;
 	if (!terms->may_wait || n >= most_of(terms, width, INFINITY))
 		return terms->now_ns;
-	wait = best_wait(pace, terms->now_ns - pace->last_ns, terms->base_ns, (double)n);
+	wait = best_wait(pace, terms->now_ns - pace->last_ns, terms->base_ns,
+			 fmax((double)n / fmax(terms->crowd, 1), 1));
 	if (wait == 0)
 		return terms->now_ns;
 	until = pace->last_ns + wait;

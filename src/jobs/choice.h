@@ -7,7 +7,9 @@
  * that take the least time together, and the one with the first sample goes first.
  *
  * One sample more saves its base as well, if it comes before the run begins, and keeps `n` others
- * waiting until then.  How long that would be is told by the times between the last arrivals.
+ * waiting until then.  How long that would be is told by the times between the last arrivals.  The
+ * base is saved for all who come after that, too, which is as many as share runs lately: so waiting
+ * costs the device's time, or that of more samples than these.
  */
 #ifndef PSG_JOBS_CHOICE_H
 #define PSG_JOBS_CHOICE_H
@@ -43,6 +45,7 @@ typedef struct psgi_terms {
 	size_t most;               /* samples of a run */
 	psgi_need need;
 	bool may_wait;        /* the times are measured */
+	double crowd;         /* samples that lately shared a run; below 1: as 1 */
 	int64_t max_delay_ns; /* from a sample's arrival on */
 	int64_t now_ns;
 } psgi_terms;
