@@ -14,6 +14,7 @@
 #include "config.h"
 
 #include "fakecuda_util.h"
+#include "instrumented.h"
 #include "jobs_util.h"
 #include "onnx_text.h"
 
@@ -23,27 +24,6 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-
-#if defined(__has_include)
-#if __has_include(<valgrind/valgrind.h>)
-#include <valgrind/valgrind.h>
-#endif
-#endif
-#ifndef RUNNING_ON_VALGRIND
-#define RUNNING_ON_VALGRIND 0
-#endif
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define INSTRUMENTED 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define INSTRUMENTED 1
-#endif
-#ifndef INSTRUMENTED
-#define INSTRUMENTED 0
-#endif
 
 #define JOBS 1000000
 #define THREADS 32
@@ -110,9 +90,9 @@ static unsigned long environment(const char *name, unsigned long otherwise)
 
 static size_t all_jobs(void)
 {
-	return environment("PSG_STORM_JOBS", RUNNING_ON_VALGRIND ? JOBS / 200
-					     : INSTRUMENTED      ? JOBS / 50
-								 : JOBS);
+	return environment("PSG_STORM_JOBS", T_ON_VALGRIND ? JOBS / 200
+					     : T_SANITIZED ? JOBS / 50
+							   : JOBS);
 }
 
 /* Enough for each thread to go on for a while after the half. */

@@ -18,6 +18,7 @@ struct place {
 
 /* Of the process: a future is told of places by number, and must find them however it ends. */
 static struct place places[PLACES];
+static _Atomic uint32_t next_place;
 
 static uint64_t mark_of(uint32_t place)
 {
@@ -27,11 +28,10 @@ static uint64_t mark_of(uint32_t place)
 /* A thread keeps its place: its next wait for the same futures finds them marked. */
 static uint32_t my_place(void)
 {
-	static _Atomic uint32_t next;
 	static _Thread_local uint32_t mine; /* from 1; 0: none yet */
 
 	if (mine == 0)
-		mine = 1 + atomic_fetch_add_explicit(&next, 1, memory_order_relaxed) % PLACES;
+		mine = 1 + atomic_fetch_add_explicit(&next_place, 1, memory_order_relaxed) % PLACES;
 	return mine - 1;
 }
 

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whole workers: the executor's thread, the keeper of deadlines, and who submits, cancels, closes.
+ */
+#include "tests/schedules/scenarios.h"
+
+#include "jobs/futex.h"
+#include "jobs/worker.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#define MOST 2 /* jobs that are counted */
+
+/* One run's. */
+struct state {
+	psg_worker *worker;
+	psg_future *futures[MOST];
+	int ran[MOST], called[MOST];
+	psg_status status[MOST]; /* as the callback saw it */
+	_Atomic uint32_t open;   /* gates up to this one */
+	_Atomic uint32_t passed; /* jobs that signal */
+};
+
+static struct state *state;
+
+/* --- jobs --- */
+
+static psg_status run_job(psg_device *device, void *arg, psg_error *error)
+{
+	(void)device;
+	(void)error;
+	state->ran[(intptr_t)arg]++;
+	return PSG_OK;
+}
+
+/* Sleeps until the count is `least`. */
+static void wait_for(_Atomic uint32_t *count, uint32_t least)
+{
+	struct timespec never = psgi_timespec(PSGI_NEVER);
+	uint32_t now;
+
+	while ((now = atomic_load(count)) < least)
+		(void)psgi_futex_wait(count, now, &never);
+}
+
+static void count_one(_Atomic uint32_t *count)
+{
+	atomic_fetch_add(count, 1);
+	psgi_futex_wake(count);
+}
+
+/* Holds the executor up until so many gates are open. */
+static psg_status gate(psg_device *device, void *number, psg_error *error)
+{
+	(void)device;
+	(void)error;
+	wait_for(&state->open, (uint32_t)(uintptr_t)number);
+	return PSG_OK;
+}
+
+static psg_status nothing(psg_device *device, void *arg, psg_error *error)
+{
+	(void)device;
+	(void)arg;
+	(void)error;
+	return PSG_OK;
+}
+
+/* Tells who waits for so many of these, without a future. */
+static psg_status pass(psg_device *device, void *arg, psg_error *error)
+{
+	(void)device;
+	(void)arg;
+	(void)error;
+	count_one(&state->passed);
+	return PSG_OK;
+}
+
+static void call_back(psg_future *future, void *user)
+{
+	intptr_t i = (intptr_t)user;
+
+	state->status[i] = psg_future_error(future, NULL);
+	state->called[i]++;
+}
+
+static psg_status submit(intptr_t i, int64_t deadline_ns, int64_t room_ns)
+{
+	psg_job_options options = { .done = call_back,
+				    .user = (void *)i,
+				    .deadline_ns = deadline_ns,
+				    .room_timeout_ns = room_ns };
+
+	return psg_submit_function(state->worker, run_job, (void *)i, &options, &state->futures[i],
+				   NULL);
+}
+
+static void submit_detached(psg_job_fn fn, uintptr_t arg)
+{
+	T_EXPECT(psg_submit_function(state->worker, fn, (void *)arg, NULL, NULL, NULL) == PSG_OK);
+}
+
+static void *wait_and_release(void *arg)
+{
+	psg_future *future = state->futures[(intptr_t)arg];
+
+	T_EXPECT(psg_future_wait(future) == state->status[(intptr_t)arg]);
+	T_EXPECT(state->called[(intptr_t)arg] == 1);
+	psg_future_release(future);
+	return NULL;
+}
+
+static void *release(void *arg)
+{
+	psg_future_release(state->futures[(intptr_t)arg]);
+	return NULL;
+}
+
+/* --- setting up and looking back; one order --- */
+
+static void begin_worker(size_t capacity)
+{
+	psg_worker_options options = { .lane_capacity = capacity };
+
+	state = calloc(1, sizeof(*state));
+	T_EXPECT(psg_worker_open("reference", &options, &state->worker, NULL) == PSG_OK);
+}
+
+/* It was called back once, and ran if it ended well. */
+static void check_job(int i)
+{
+	T_EXPECT(state->called[i] == 1);
+	T_EXPECT(state->ran[i] == (state->status[i] == PSG_OK));
+}
+
+static void end_worker(uint64_t jobs)
+{
+	psg_worker_stats stats;
+
+	T_EXPECT(psg_worker_drain(state->worker, -1) == PSG_OK);
+	psg_worker_stats_get(state->worker, &stats);
+	T_EXPECT(stats.submitted == jobs && stats.queued == 0);
+	T_EXPECT(stats.completed + stats.failed + stats.cancelled + stats.expired == jobs);
+	psg_worker_close(state->worker);
+	free(state);
+}
+
+/* --- one after the other --- */
+
+/* The worker is on its way to sleep when the next one comes; the only slot is free again. */
+static void jobs_in_turn(const void *unused)
+{
+	(void)unused;
+	begin_worker(1);
+	t_begin();
+	for (intptr_t i = 0; i < 2; i++) {
+		T_EXPECT(submit(i, 0, 0) == PSG_OK);
+		(void)wait_and_release((void *)i);
+	}
+	t_end();
+	check_job(0);
+	check_job(1);
+	end_worker(2);
+}
+
+static void detached_in_turn(const void *unused)
+{
+	(void)unused;
+	begin_worker(4);
+	t_begin();
+	for (uint32_t i = 1; i <= 2; i++) {
+		submit_detached(pass, 0);
+		wait_for(&state->passed, i);
+	}
+	t_end();
+	end_worker(2);
+}
+
+/* Of two threads. */
+static void *submit_one_detached(void *unused)
+{
+	(void)unused;
+	submit_detached(pass, 0);
+	return NULL;
+}
+
+static void detached_by_two(const void *unused)
+{
+	t_thread *other;
+
+	(void)unused;
+	begin_worker(2);
+	other = t_spawn("other", submit_one_detached, NULL);
+	t_begin();
+	submit_detached(pass, 0);
+	wait_for(&state->passed, 2);
+	t_join(other);
+	t_end();
+	end_worker(2);
+}
+
+/*
+ * Eight are found at once, then their producer does not fence: the last of them is held up, and
+ * goes on while another comes.
+ */
+static void burst(const void *unused)
+{
+	(void)unused;
+	begin_worker(16);
+	submit_detached(gate, 1);
+	for (int i = 0; i < 8; i++)
+		submit_detached(i < 7 ? nothing : gate, 2);
+	count_one(&state->open);
+	t_begin();
+	count_one(&state->open);
+	submit_detached(pass, 0);
+	wait_for(&state->passed, 1);
+	t_end();
+	end_worker(10);
+}
+
+/* --- ends that race with the start --- */
+
+static void *cancel_and_release(void *unused)
+{
+	psg_cancel_result result = psg_future_cancel(state->futures[0]);
+
+	(void)unused;
+	if (result == PSG_CANCEL_REMOVED)
+		T_EXPECT(psg_future_wait(state->futures[0]) == PSG_CANCELLED);
+	psg_future_release(state->futures[0]);
+	return NULL;
+}
+
+static void *abort_worker(void *unused)
+{
+	(void)unused;
+	psg_worker_abort(state->worker);
+	return NULL;
+}
+
+/* A job behind a gate that opens now; then two threads do this and that to it. */
+static void behind_gate(void *(*own)(void *arg), void *(*other)(void *arg), int64_t deadline_ns)
+{
+	t_thread *thread = NULL;
+
+	begin_worker(4);
+	submit_detached(gate, 1);
+	T_EXPECT(submit(0, deadline_ns, 0) == PSG_OK);
+	if (other != NULL)
+		thread = t_spawn("other", other, NULL);
+	else
+		submit_detached(pass, 0); /* an abort would drop it */
+	t_begin();
+	count_one(&state->open);
+	(void)own(NULL);
+	if (thread != NULL)
+		t_join(thread);
+	else
+		wait_for(&state->passed, 1);
+	t_end();
+	T_EXPECT(psg_worker_drain(state->worker, -1) == PSG_OK);
+	check_job(0);
+}
+
+static void cancelled(const void *unused)
+{
+	(void)unused;
+	behind_gate(cancel_and_release, NULL, 0);
+	T_EXPECT(state->status[0] == PSG_OK || state->status[0] == PSG_CANCELLED);
+	end_worker(3);
+}
+
+static void aborted(const void *unused)
+{
+	(void)unused;
+	behind_gate(wait_and_release, abort_worker, 0);
+	T_EXPECT(state->status[0] == PSG_OK || state->status[0] == PSG_SHUTDOWN);
+	end_worker(2);
+}
+
+static void cancelled_and_aborted(const void *unused)
+{
+	(void)unused;
+	behind_gate(cancel_and_release, abort_worker, 0);
+	end_worker(2);
+}
+
+/* The keeper wakes when it passes. */
+static void late(const void *unused)
+{
+	(void)unused;
+	behind_gate(wait_and_release, NULL, T_FIRST_NS + T_TICK_NS / 2);
+	T_EXPECT(state->status[0] == PSG_OK || state->status[0] == PSG_TIMED_OUT);
+	end_worker(3);
+}
+
+/* --- deadlines while the executor is held up: the keeper alone ends them --- */
+
+static void expiring(const void *unused)
+{
+	(void)unused;
+	begin_worker(4);
+	submit_detached(gate, 1);
+	t_begin();
+	T_EXPECT(submit(0, psg_now_ns() + T_TICK_NS / 2, 0) == PSG_OK);
+	(void)wait_and_release((void *)0);
+	T_EXPECT(state->status[0] == PSG_TIMED_OUT);
+	T_EXPECT(submit(1, psg_now_ns() + T_TICK_NS / 2, 0) == PSG_OK);
+	(void)wait_and_release((void *)1);
+	t_end();
+	T_EXPECT(state->status[1] == PSG_TIMED_OUT);
+	count_one(&state->open);
+	end_worker(3);
+}
+
+/* Another comes while the keeper makes its round for the first. */
+static void keeping(const void *later)
+{
+	(void)later;
+	begin_worker(4);
+	submit_detached(gate, 1);
+	T_EXPECT(submit(0, T_FIRST_NS + T_TICK_NS / 2, 0) == PSG_OK);
+	t_begin();
+	T_EXPECT(submit(1, T_FIRST_NS + (later != NULL ? 3 : 1) * T_TICK_NS / 4, 0) == PSG_OK);
+	(void)wait_and_release((void *)1);
+	t_end();
+	T_EXPECT(state->status[1] == PSG_TIMED_OUT);
+	count_one(&state->open);
+	(void)wait_and_release((void *)0);
+	end_worker(3);
+}
+
+/* --- room --- */
+
+/* The only slot is held by a future that another thread lets go. */
+static void room(const void *aborts)
+{
+	t_thread *releaser, *aborter = NULL;
+	psg_status status;
+
+	begin_worker(1);
+	T_EXPECT(submit(0, 0, 0) == PSG_OK);
+	T_EXPECT(psg_future_wait(state->futures[0]) == PSG_OK);
+	releaser = t_spawn("releaser", release, NULL);
+	if (aborts != NULL)
+		aborter = t_spawn("aborter", abort_worker, NULL);
+	t_begin();
+	status = submit(1, 0, PSGI_NEVER);
+	T_EXPECT(status == PSG_OK || (aborts != NULL && status == PSG_SHUTDOWN));
+	t_join(releaser);
+	if (aborter != NULL)
+		t_join(aborter);
+	if (status == PSG_OK)
+		(void)wait_and_release((void *)1);
+	t_end();
+	end_worker(status == PSG_OK ? 2 : 1);
+}
+
+/* --- draining and closing --- */
+
+static void *submit_if_may(void *unused)
+{
+	psg_status status = submit(0, 0, 0);
+
+	(void)unused;
+	T_EXPECT(status == PSG_OK || status == PSG_SHUTDOWN);
+	if (status == PSG_OK)
+		(void)wait_and_release((void *)0);
+	return NULL;
+}
+
+/* What was accepted ends; what ran before draining was over, well. */
+static void drained(const void *unused)
+{
+	t_thread *submitter;
+
+	(void)unused;
+	begin_worker(1);
+	submitter = t_spawn("submitter", submit_if_may, NULL);
+	t_begin();
+	T_EXPECT(psg_worker_drain(state->worker, -1) == PSG_OK);
+	t_join(submitter);
+	t_end();
+	if (state->called[0] != 0)
+		check_job(0);
+	psg_worker_close(state->worker);
+	free(state);
+}
+
+/* A thread ends, its future is let go by another, and the worker is closed. */
+static void closed(const void *unused)
+{
+	t_thread *releaser;
+
+	(void)unused;
+	begin_worker(2);
+	submit_detached(gate, 1);
+	T_EXPECT(submit(0, 0, 0) == PSG_OK);
+	count_one(&state->open);
+	releaser = t_spawn("releaser", release, NULL);
+	t_begin();
+	psg_worker_close(state->worker);
+	t_join(releaser);
+	t_end();
+	free(state);
+}
+
+/* Its lane goes to the next thread that comes, if its slot is home, or the next one gets a new one.
+ */
+static void thread_ends(const void *unused)
+{
+	t_thread *first;
+
+	(void)unused;
+	begin_worker(1);
+	first = t_spawn("first", submit_one_detached, NULL);
+	t_begin();
+	t_join(first);
+	T_EXPECT(submit(0, 0, 0) == PSG_OK);
+	(void)wait_and_release((void *)0);
+	wait_for(&state->passed, 1);
+	t_end();
+	check_job(0);
+	end_worker(2);
+}
+
+static const t_row rows[] = {
+	{ .scenario = { .name = "jobs-in-turn", .run = jobs_in_turn, .delayed_stores = true },
+	  .mutants = { { "submit.c:fence", "fence", T_SKIPPED },
+		       { "look.c:fence", "fence", T_SKIPPED },
+		       { "begin_rest", "&lane->noticed", T_LATE },
+		       { "submit.c:announce", "event", T_SKIPPED },
+		       { "rest", "event", T_BLIND } } },
+	{ .scenario = { .name = "detached", .run = detached_in_turn, .delayed_stores = true } },
+	{ .scenario = { .name = "detached-by-two", .run = detached_by_two, .delayed_stores = true },
+	  .mutants = { { "psgi_lanes_mark", "&lanes->summary", T_SKIPPED } } },
+	{ .scenario = { .name = "burst", .run = burst, .delayed_stores = true },
+	  .mutants = { { "look.c:fence", "heavy fence", T_SKIPPED } } },
+	{ .scenario = { .name = "job-cancelled", .run = cancelled, .delayed_stores = true },
+	  .mutants = { { "psgi_future_claim", "&future->word", T_SPLIT } } },
+	{ .scenario = { .name = "job-aborted", .run = aborted, .delayed_stores = true } },
+	{ .scenario = { .name = "job-cancelled-aborted", .run = cancelled_and_aborted } },
+	{ .scenario = { .name = "job-late", .run = late, .delayed_stores = true, .clock = true } },
+	{ .scenario = { .name = "expiring", .run = expiring, .delayed_stores = true },
+	  .mutants = { { "psgi_keeper_set", "event", T_SKIPPED }, { "keep", "event", T_BLIND } } },
+	{ .scenario = { .name = "nearer", .run = keeping, .delayed_stores = true, .clock = true },
+	  .mutants = { { "psgi_keeper_set", "event", T_SKIPPED } } },
+	{ .scenario = { .name = "later",
+			.run = keeping,
+			.arg = "",
+			.delayed_stores = true,
+			.clock = true },
+	  .mutants = { { "make_round", "fence", T_SKIPPED },
+		       { "submit.c:fence", "fence", T_SKIPPED } } },
+	{ .scenario = { .name = "job-room", .run = room, .delayed_stores = true } },
+	{ .scenario = { .name = "job-room-aborted",
+			.run = room,
+			.delayed_stores = true,
+			.arg = "" },
+	  .mutants = { { "psgi_lane_wake", "wake", T_SKIPPED } } },
+	{ .scenario = { .name = "drained", .run = drained, .delayed_stores = true },
+	  .mutants = { { "settle", "event", T_SKIPPED },
+		       { "psg_worker_drain", "event", T_BLIND } } },
+	{ .scenario = { .name = "closed", .run = closed, .delayed_stores = true },
+	  .mutants = { { "leave", "event", T_SKIPPED }, { "wait_left", "event", T_BLIND } } },
+	{ .scenario = { .name = "thread-ends", .run = thread_ends, .delayed_stores = true } },
+};
+
+const t_table t_workers = { rows, COUNT(rows) };
