@@ -240,10 +240,10 @@ START_TEST(ends_while_waiting)
 }
 END_TEST
 
-/* Steps enough that a cancel comes between them. */
+/* Steps enough, and long enough, that a cancel comes between them also on a busy machine. */
 static psg_model *long_model(void)
 {
-	char text[32768] = "opset 13; in x ? 64; Tanh x > a0";
+	char text[32768] = "opset 13; in x ? 8192; Tanh x > a0";
 	char *end = text + strlen(text);
 	psg_model *out;
 
@@ -262,8 +262,8 @@ START_TEST(ends_while_running)
 	bool stopped = false;
 	psg_tensor *sample;
 
-	ck_assert_int_eq(psg_tensor_create(PSG_F32, &PSG_SHAPE(1, 64), &sample, NULL), PSG_OK);
-	memset(psg_tensor_data(sample), 0, 64 * sizeof(float));
+	ck_assert_int_eq(psg_tensor_create(PSG_F32, &PSG_SHAPE(1, 8192), &sample, NULL), PSG_OK);
+	memset(psg_tensor_data(sample), 0, 8192 * sizeof(float));
 	for (int i = 0; i < 200 && !stopped; i++) {
 		psg_batcher *other = t_batcher(worker, slow, NULL);
 		psg_future *futures[2];
