@@ -308,11 +308,112 @@ START_TEST(when_to_come_back)
 }
 END_TEST
 
+/* --- bytes --- */
+
+#define BYTES_EACH 400
+
+static psg_op relu_of_400(void)
+{
+	psg_op op = { .kind = PSG_OP_RELU, .n_in = 1 };
+
+	ck_assert_int_eq(psg_tensor_create(PSG_F32, &PSG_SHAPE(BYTES_EACH / 4), &op.in[0], NULL),
+			 PSG_OK);
+	return op;
+}
+
+static psg_worker *open_bytes(uint64_t bytes)
+{
+	const psg_worker_options options = { .lane_bytes = bytes };
+	psg_worker *worker;
+
+	ck_assert_int_eq(psg_worker_open("reference", &options, &worker, NULL), PSG_OK);
+	return worker;
+}
+
+/* As many as fit, however many slots there are; functions read nothing. */
+START_TEST(bytes_are_bounded)
+{
+	psg_worker *worker = open_bytes(4 * BYTES_EACH - 1);
+	psg_op op = relu_of_400();
+	psg_error error = PSG_ERROR_INIT;
+	psg_future *futures[3], *none;
+	t_gate gate;
+
+	t_gate_close(&gate, worker);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(psg_submit(worker, &op, NULL, &futures[i], NULL), PSG_OK);
+	ck_assert_int_eq(psg_submit(worker, &op, NULL, &none, &error), PSG_FULL);
+	ck_assert_ptr_null(none);
+	ck_assert_msg(strstr(error.message, "jobs read 1200 bytes") != NULL, "%s", error.message);
+	ck_assert_int_eq(submit(worker, NULL, NULL), PSG_OK);
+	/* One that is cancelled makes room at once, though its slot is still in the queue. */
+	ck_assert_int_eq(psg_future_cancel(futures[1]), PSG_CANCEL_REMOVED);
+	psg_future_release(futures[1]);
+	ck_assert_int_eq(psg_submit(worker, &op, NULL, &futures[1], NULL), PSG_OK);
+	ck_assert_int_eq(psg_submit(worker, &op, NULL, NULL, NULL), PSG_FULL);
+	ck_assert_uint_eq(t_stats(worker).refused_full, 2);
+	t_gate_open(&gate);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(t_finish(futures[i]), PSG_OK);
+	psg_worker_close(worker);
+	psg_tensor_unref(op.in[0]);
+}
+END_TEST
+
+/* A job above the bound runs when it is alone. */
+START_TEST(one_that_is_larger)
+{
+	psg_worker *worker = open_bytes(BYTES_EACH - 1);
+	psg_job_options room = { .room_timeout_ns = NEVER };
+	psg_op op = relu_of_400();
+	psg_future *future;
+	t_gate gate;
+
+	t_gate_close(&gate, worker);
+	ck_assert_int_eq(psg_submit(worker, &op, NULL, &future, NULL), PSG_OK);
+	ck_assert_int_eq(psg_submit(worker, &op, NULL, NULL, NULL), PSG_FULL);
+	t_gate_open(&gate);
+	ck_assert_int_eq(t_finish(future), PSG_OK);
+	for (int i = 0; i < 300; i++) /* each waits for the one before it */
+		ck_assert_int_eq(psg_submit(worker, &op, &room, NULL, NULL), PSG_OK);
+	ck_assert_int_eq(psg_worker_drain(worker, -1), PSG_OK);
+	ck_assert_uint_eq(t_stats(worker).completed, 302);
+	psg_worker_close(worker);
+	psg_tensor_unref(op.in[0]);
+}
+END_TEST
+
+/* Futures may be kept: what has ended reads nothing any more. */
+START_TEST(kept_futures_take_no_bytes)
+{
+	psg_worker *worker = open_bytes(BYTES_EACH);
+	psg_job_options room = { .room_timeout_ns = NEVER };
+	psg_future *futures[50];
+	psg_op op = relu_of_400();
+
+	for (int i = 0; i < 50; i++)
+		ck_assert_int_eq(psg_submit(worker, &op, &room, &futures[i], NULL), PSG_OK);
+	for (int i = 0; i < 50; i++)
+		ck_assert_int_eq(t_finish(futures[i]), PSG_OK);
+	psg_worker_close(worker);
+	psg_tensor_unref(op.in[0]);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {
-		room_that_comes, room_for_an_operator,     no_room_in_time,    on_the_worker_itself,
-		in_a_callback,   shutting_down_ends_waits, everything_at_once, when_to_come_back,
+		room_that_comes,
+		room_for_an_operator,
+		no_room_in_time,
+		on_the_worker_itself,
+		in_a_callback,
+		shutting_down_ends_waits,
+		everything_at_once,
+		when_to_come_back,
+		bytes_are_bounded,
+		one_that_is_larger,
+		kept_futures_take_no_bytes,
 	};
 
 	return t_run("room", tests, T_COUNT(tests));

@@ -32,6 +32,10 @@ typedef struct psg_worker_options {
 	 * are released; one that ended before it started counts until its turn comes.  0 means
 	 * 1023; at most 65535. */
 	size_t lane_capacity;
+	/* Bytes that one thread's jobs may read, operators, model runs and samples, until they have
+	 * ended: as with lane_capacity, more is FULL or waits for room.  A job of more than that
+	 * fits when the thread has no other.  0: no bound. */
+	uint64_t lane_bytes;
 	const char *name; /* thread name, 15 bytes are shown; NULL: "psg-" and the device */
 	/* How long opening may take; 0 means 120 s, below 0 without end.  A GPU's driver has been
 	 * seen never to return. */

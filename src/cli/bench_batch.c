@@ -25,7 +25,7 @@
 #define MOST_JOBS 50
 
 /* Of one client who is alone, a round of one kind; chosen as above. */
-#define ALONE 20
+#define ALONE 60
 
 struct values {
 	const char *device, *models;

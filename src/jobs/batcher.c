@@ -122,7 +122,7 @@ psg_status psg_batcher_submit(psg_batcher *batcher, psg_tensor *sample,
 	psg_status status = check_sample(batcher, sample, error);
 
 	if (status == PSG_OK)
-		status = psgi_submit_take(batcher->worker, options, &job, error);
+		status = psgi_submit_take(batcher->worker, options, &sample, 1, &job, error);
 	if (status != PSG_OK)
 		return psgi_submit_refused(out, status);
 	/* Relaxed: the caller has the handle. */

@@ -263,6 +263,17 @@ int64_t psgi_job_samples(const psgi_job *job)
 	return shape != NULL && shape->rank > 0 ? shape->dim[0] : 1;
 }
 
+uint64_t psgi_tensors_bytes(psg_tensor *const *tensors, size_t n)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (tensors[i] != NULL)
+			bytes += (uint64_t)psg_shape_elements(psg_tensor_shape(tensors[i])) *
+				 psg_dtype_size(psg_tensor_dtype(tensors[i]));
+	return bytes;
+}
+
 void psgi_job_drop_inputs(psgi_job *job)
 {
 	psgi_extra *extra = psgi_extra_of(job);
@@ -274,18 +285,19 @@ void psgi_job_drop_inputs(psgi_job *job)
 	case PSGI_JOB_OP:
 		for (size_t i = 0; i < extra->op.n_in; i++)
 			psg_tensor_unref(extra->op.in[i]);
-		return;
+		break;
 	case PSGI_JOB_MODEL:
 		for (size_t i = 0; i < extra->model.n_in; i++)
 			psg_tensor_unref(extra->model.in[i]);
 		if (extra->model.in != extra->model.few)
 			free(extra->model.in);
 		psg_model_unref(extra->model.model);
-		return;
+		break;
 	case PSGI_JOB_SAMPLE:
 		psg_tensor_unref(extra->sample.in);
-		return;
+		break;
 	}
+	psgi_lane_drop_bytes(job->lane, extra->bytes);
 }
 
 static void drop_outputs(psgi_extra *extra)

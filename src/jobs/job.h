@@ -88,6 +88,7 @@ typedef struct psgi_extra {
 			int32_t axis;
 		} sample;
 	};
+	uint64_t bytes;   /* of its inputs, as its lane counted them */
 	psg_tensor **out; /* `few_out`, or allocated; set by the run */
 	size_t n_out;
 	psg_tensor *few_out[PSGI_SLOT_TENSORS];
@@ -108,6 +109,9 @@ psg_tensor *const *psgi_job_inputs(const psgi_job *job, size_t *n);
 
 /* Of such a one: the first dimension of its first input; 1 where it has none. */
 int64_t psgi_job_samples(const psgi_job *job);
+
+/* Of all of them; some may be NULL. */
+uint64_t psgi_tensors_bytes(psg_tensor *const *tensors, size_t n);
 
 /* Drops what the job reads: once, by whoever completes it. */
 void psgi_job_drop_inputs(psgi_job *job);

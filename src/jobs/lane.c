@@ -172,24 +172,33 @@ void psgi_lane_return(psgi_lane *lane, psgi_job *job)
 		psgi_futex_wake(futex);
 }
 
+static bool has_come(const psgi_lane *lane, uint64_t goal)
+{
+	if (goal != 0)
+		return atomic_load_explicit(&lane->bytes_dropped, memory_order_relaxed) >= goal;
+	return ck_ring_size(&lane->spent) > 0;
+}
+
 /*
- * PARKED stands, then `refusing` and the spent slots are looked at; who refuses
- * or adds one of those stores that, then looks for PARKED, with a full fence on
+ * PARKED stands, then `refusing` and what is waited for are looked at; who refuses,
+ * adds a spent slot or drops bytes stores that, then looks for PARKED, with a full fence on
  * both sides: one of the two sees the other.  It is taken back in the end, so that only who waits
  * meets it.
  */
-bool psgi_lane_wait(psgi_lane *lane, const atomic_bool *refusing, int64_t deadline_ns)
+bool psgi_lane_wait(psgi_lane *lane, const atomic_bool *refusing, uint64_t goal,
+		    int64_t deadline_ns)
 {
 	const struct timespec deadline = psgi_timespec(deadline_ns < 1 ? 1 : deadline_ns);
 	psgi_job *head = NULL;
 	bool in_time = true;
 
+	if (goal != 0)
+		gather(lane); /* PARKED stands only where no slots lie */
 	if (!atomic_compare_exchange_strong_explicit(&lane->returned, &head, PARKED,
 						     memory_order_relaxed, memory_order_relaxed))
 		return true;
 	psgi_full_fence();
-	if (!atomic_load_explicit(refusing, memory_order_relaxed) &&
-	    ck_ring_size(&lane->spent) == 0)
+	if (!atomic_load_explicit(refusing, memory_order_relaxed) && !has_come(lane, goal))
 		in_time = psgi_futex_wait(futex_of(lane), (uint32_t)(uintptr_t)PARKED, &deadline);
 	head = PARKED;
 	(void)atomic_compare_exchange_strong_explicit(&lane->returned, &head, NULL,
@@ -216,6 +225,17 @@ void psgi_lane_give_back(psgi_lane *lane, const psgi_job *job)
 
 	psgi_tsan_release(&lane->spent);
 	(void)ck_ring_enqueue_spsc_psgi_entry(&lane->spent, lane->spent_buffer, &entry);
+	psgi_full_fence();
+	if (atomic_load_explicit(&lane->returned, memory_order_relaxed) == PARKED)
+		psgi_lane_wake(lane);
+}
+
+/* Relaxed: it only counts.  Full fence: as above. */
+void psgi_lane_drop_bytes(psgi_lane *lane, uint64_t bytes)
+{
+	if (bytes == 0)
+		return;
+	atomic_fetch_add_explicit(&lane->bytes_dropped, bytes, memory_order_relaxed);
 	psgi_full_fence();
 	if (atomic_load_explicit(&lane->returned, memory_order_relaxed) == PARKED)
 		psgi_lane_wake(lane);

@@ -71,6 +71,7 @@ typedef struct psgi_lane {
 	_Atomic int32_t thread;        /* the owner's, as the kernel counts; 0: none */
 	_Atomic uintptr_t owner;       /* names the thread, for the short way of returning slots */
 	struct psgi_lane *thread_next; /* of the owner's lanes */
+	uint64_t bytes; /* of inputs of all jobs so far; counted where they are bounded */
 	psgi_recent clock;
 
 	/* written by both when the lane wakes or falls asleep: true while the worker polls the ring
@@ -99,6 +100,7 @@ typedef struct psgi_lane {
 	alignas(PSGI_CACHE_LINE) psgi_job *_Atomic returned;
 	_Atomic uint32_t flags;
 	_Atomic uint32_t holders;
+	_Atomic uint64_t bytes_dropped;          /* of `bytes`: jobs have let go of them */
 	_Atomic uint64_t ended;                  /* away from the worker */
 	_Atomic uint64_t outcome[PSGI_OUTCOMES]; /* of those */
 
@@ -120,11 +122,32 @@ psgi_lane *psgi_lane_create(const struct psgi_lanes *lanes, uint32_t index);
 /* A slot to fill; NULL: all are in use. */
 psgi_job *psgi_lane_take(psgi_lane *lane);
 
+/* Bytes that the lane's jobs read now. */
+static inline uint64_t psgi_lane_bytes(const psgi_lane *lane)
+{
+	return lane->bytes - atomic_load_explicit(&lane->bytes_dropped, memory_order_relaxed);
+}
+
 /*
- * Sleeps until a slot comes home or psgi_lane_wake; false when `deadline_ns` passed first.
+ * How many bytes must have been dropped in all until a job of `bytes` fits into the `limit`; 0: it
+ * does.  One that is larger fits when it is alone.
+ */
+static inline uint64_t psgi_lane_goal(const psgi_lane *lane, uint64_t bytes, uint64_t limit)
+{
+	uint64_t now = psgi_lane_bytes(lane);
+
+	if (now == 0 || (bytes <= limit && now <= limit - bytes))
+		return 0;
+	return bytes <= limit ? lane->bytes - (limit - bytes) : lane->bytes;
+}
+
+/*
+ * Sleeps until a slot comes home or, where `goal` is not 0, until so many bytes have been dropped,
+ * or until psgi_lane_wake; false when `deadline_ns` passed first.
  * Returns at once when `refusing` is set, and may for no reason: take again.
  */
-bool psgi_lane_wait(psgi_lane *lane, const atomic_bool *refusing, int64_t deadline_ns);
+bool psgi_lane_wait(psgi_lane *lane, const atomic_bool *refusing, uint64_t goal,
+		    int64_t deadline_ns);
 
 /* Gives back a slot that was taken and not submitted. */
 void psgi_lane_untake(psgi_lane *lane, psgi_job *job);
@@ -172,6 +195,9 @@ void psgi_lane_close(psgi_lane *lane);
  * fence lies between.  The lane is the worker's, which is not closed yet.
  */
 void psgi_lane_wake(psgi_lane *lane);
+
+/* A job lets go of what it read; it holds the lane. */
+void psgi_lane_drop_bytes(psgi_lane *lane, uint64_t bytes);
 
 /* Returns a slot whose last reference is gone. */
 void psgi_lane_return(psgi_lane *lane, psgi_job *job);

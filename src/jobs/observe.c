@@ -106,17 +106,6 @@ void psgi_observe_start(const psg_worker *worker, const psgi_job *job)
 			    psgi_model_name(psgi_job_model(job)), psgi_job_samples(job));
 }
 
-static uint64_t bytes_of(psg_tensor *const *tensors, size_t n)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (tensors[i] != NULL)
-			bytes += (uint64_t)psg_shape_elements(psg_tensor_shape(tensors[i])) *
-				 psg_dtype_size(psg_tensor_dtype(tensors[i]));
-	return bytes;
-}
-
 static void note_tensors(psgi_job_stats *stats, const psgi_job *job)
 {
 	psg_tensor *const *in = psgi_extra_of(job)->op.in;
@@ -124,9 +113,9 @@ static void note_tensors(psgi_job_stats *stats, const psgi_job *job)
 
 	if (job->kind != PSGI_JOB_OP)
 		in = psgi_job_inputs(job, &n);
-	psgi_histogram_note(&stats->bytes_in, bytes_of(in, n));
+	psgi_histogram_note(&stats->bytes_in, psgi_tensors_bytes(in, n));
 	psgi_histogram_note(&stats->bytes_out,
-			    bytes_of(psgi_extra_of(job)->out, psgi_extra_of(job)->n_out));
+			    psgi_tensors_bytes(psgi_extra_of(job)->out, psgi_extra_of(job)->n_out));
 }
 
 /* At most so often, because looking at a worker's load costs a look at each lane; chosen. */

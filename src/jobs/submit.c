@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static psg_status refuse_full(const psg_worker *worker, psgi_lane *lane, int64_t waited_ns,
-			      psg_error *error)
+static psg_status refuse_full(const psg_worker *worker, psgi_lane *lane, uint64_t goal,
+			      int64_t waited_ns, psg_error *error)
 {
 	char waited[48] = "", later[64] = "later";
 	int64_t after_ns;
@@ -30,6 +30,12 @@ static psg_status refuse_full(const psg_worker *worker, psgi_lane *lane, int64_t
 	if (after_ns > 0)
 		(void)snprintf(later, sizeof(later), "in about %.3g s",
 			       (double)after_ns / (double)PSG_SECOND);
+	if (goal != 0)
+		return psgi_fail(error, PSG_FULL,
+				 "this thread's jobs read %llu bytes, and with one more than the "
+				 "%llu that it may have%s: try again %s",
+				 (unsigned long long)psgi_lane_bytes(lane),
+				 (unsigned long long)worker->lane_bytes, waited, later);
 	return psgi_fail(error, PSG_FULL,
 			 "all %u jobs that one thread may have are in use%s: release futures, or "
 			 "try again %s",
@@ -86,27 +92,36 @@ static int64_t room_deadline(const psg_job_options *options, int64_t now_ns)
 									    : deadline;
 }
 
-/* All slots are in use: waits as long as it may. */
-static psg_status wait_for_slot(psg_worker *worker, psgi_lane *lane, const psg_job_options *options,
-				psgi_job **out, psg_error *error)
+/* A slot, when there is room for what its job reads; NULL: until so many bytes have been let go of
+ * in all, or, where `*goal` is 0, until a slot comes home. */
+static psgi_job *take_room(const psg_worker *worker, psgi_lane *lane, uint64_t bytes,
+			   uint64_t *goal)
+{
+	*goal = bytes != 0 ? psgi_lane_goal(lane, bytes, worker->lane_bytes) : 0;
+	return *goal == 0 ? psgi_lane_take(lane) : NULL;
+}
+
+/* Waits for room as long as it may. */
+static psg_status wait_for_room(psg_worker *worker, psgi_lane *lane, uint64_t bytes, uint64_t goal,
+				const psg_job_options *options, psgi_job **out, psg_error *error)
 {
 	int64_t begin = psg_now_ns(), deadline = room_deadline(options, begin);
 	bool in_time = deadline > begin;
 
 	if (!in_time)
-		return refuse_full(worker, lane, 0, error);
+		return refuse_full(worker, lane, goal, 0, error);
 	while (in_time) {
 		psg_status status;
 
-		in_time = psgi_lane_wait(lane, &worker->refusing, deadline);
+		in_time = psgi_lane_wait(lane, &worker->refusing, goal, deadline);
 		status = refuse_all(worker, error);
 		if (status != PSG_OK)
 			return status;
-		*out = psgi_lane_take(lane);
+		*out = take_room(worker, lane, bytes, &goal);
 		if (*out != NULL)
 			return PSG_OK;
 	}
-	return refuse_full(worker, lane, psg_now_ns() - begin, error);
+	return refuse_full(worker, lane, goal, psg_now_ns() - begin, error);
 }
 
 static const psg_job_options no_options;
@@ -141,9 +156,11 @@ static void set_options(psgi_job *job, const psg_job_options *options)
 				      memory_order_relaxed);
 }
 
-psg_status psgi_submit_take(psg_worker *worker, const psg_job_options *options, psgi_job **out,
-			    psg_error *error)
+psg_status psgi_submit_take(psg_worker *worker, const psg_job_options *options,
+			    psg_tensor *const *in, size_t n_in, psgi_job **out, psg_error *error)
 {
+	uint64_t bytes = worker->lane_bytes != 0 && in != NULL ? psgi_tensors_bytes(in, n_in) : 0;
+	uint64_t goal;
 	psgi_lane *lane = NULL;
 	psgi_job *job = NULL;
 	psg_status status;
@@ -159,12 +176,15 @@ psg_status psgi_submit_take(psg_worker *worker, const psg_job_options *options, 
 	if (status == PSG_OK)
 		status = check_late(worker, lane, options, error);
 	if (status == PSG_OK) {
-		job = psgi_lane_take(lane);
+		job = take_room(worker, lane, bytes, &goal);
 		if (job == NULL)
-			status = wait_for_slot(worker, lane, options, &job, error);
+			status = wait_for_room(worker, lane, bytes, goal, options, &job, error);
 	}
 	if (status != PSG_OK)
 		return status;
+	if (in != NULL)
+		psgi_extra_of(job)->bytes = bytes;
+	lane->bytes += bytes;
 	job->rank = (uint8_t)(PSGI_NORMAL - options->priority);
 	job->cpu_fallback = options->cpu_fallback;
 	if (options->done != NULL || options->user != NULL || options->queue != NULL ||
@@ -276,7 +296,7 @@ psg_status psg_submit_function(psg_worker *worker, psg_job_fn fn, void *arg,
 			       const psg_job_options *options, psg_future **out, psg_error *error)
 {
 	psgi_job *job;
-	psg_status status = psgi_submit_take(worker, options, &job, error);
+	psg_status status = psgi_submit_take(worker, options, NULL, 0, &job, error);
 
 	if (status != PSG_OK)
 		return psgi_submit_refused(out, status);
@@ -303,7 +323,7 @@ psg_status psg_submit(psg_worker *worker, const psg_op *op, const psg_job_option
 	psg_status status = psg_op_infer(op, shapes, dtypes, &n_out, error);
 
 	if (status == PSG_OK)
-		status = psgi_submit_take(worker, options, &job, error);
+		status = psgi_submit_take(worker, options, op->in, op->n_in, &job, error);
 	if (status != PSG_OK)
 		return psgi_submit_refused(out, status);
 	job->kind = PSGI_JOB_OP;
@@ -338,7 +358,7 @@ psg_status psg_submit_model(psg_worker *worker, psg_model *model, psg_tensor *co
 	psg_status status = check_inputs(model, in, n_in, error);
 
 	if (status == PSG_OK)
-		status = psgi_submit_take(worker, options, &job, error);
+		status = psgi_submit_take(worker, options, in, n_in, &job, error);
 	if (status != PSG_OK)
 		return psgi_submit_refused(out, status);
 	extra = psgi_extra_of(job);
@@ -348,6 +368,7 @@ psg_status psg_submit_model(psg_worker *worker, psg_model *model, psg_tensor *co
 		extra->model.in = calloc(n_in, sizeof(psg_tensor *));
 		if (extra->model.in == NULL) {
 			psgi_job_clear_options(job);
+			job->lane->bytes -= extra->bytes;
 			psgi_lane_untake(job->lane, job);
 			return psgi_submit_refused(
 				out, psgi_fail(error, PSG_NOMEM,

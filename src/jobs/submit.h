@@ -5,9 +5,10 @@
 
 #include "jobs/worker.h"
 
-/* A slot of this thread's lane, with all options in it; NULL: none is set.  As psg_submit says. */
-psg_status psgi_submit_take(psg_worker *worker, const psg_job_options *options, psgi_job **out,
-			    psg_error *error);
+/* A slot of this thread's lane, with all options in it; NULL: none is set.  As psg_submit says.
+ * `in`: what the job reads; NULL: it is a function. */
+psg_status psgi_submit_take(psg_worker *worker, const psg_job_options *options,
+			    psg_tensor *const *in, size_t n_in, psgi_job **out, psg_error *error);
 
 /* Cannot fail.  `out` may be NULL. */
 void psgi_submit_commit(psg_worker *worker, psgi_job *job, psg_future **out);

@@ -84,6 +84,7 @@ static psg_status create(psgi_executor *executor, const psg_worker_options *opti
 	(void)snprintf(worker->name, sizeof(worker->name), "%.15s",
 		       options->name != NULL ? options->name : executor->name);
 	worker->memory_share = options->memory_share;
+	worker->lane_bytes = options->lane_bytes;
 	if (options->memory_share > 0) {
 		worker->account = calloc(1, sizeof(*worker->account));
 		if (worker->account == NULL) {

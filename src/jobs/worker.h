@@ -37,6 +37,7 @@ struct psg_worker {
 	psgi_turn turn;
 	psgi_memory_account *account; /* NULL: its memory has no bound of its own */
 	double memory_share;          /* constant */
+	uint64_t lane_bytes;          /* constant; 0: no bound */
 	psgi_queue queue;
 	psgi_lane *polled;   /* lanes that need not mark themselves: the worker looks */
 	int64_t looked_ns;   /* when the lanes were last looked at */

@@ -65,7 +65,7 @@ static psgi_job *take_or_wait(void)
 	psgi_job *job;
 
 	while ((job = psgi_lane_take(lane)) == NULL)
-		T_EXPECT(psgi_lane_wait(lane, &refusing, PSGI_NEVER));
+		T_EXPECT(psgi_lane_wait(lane, &refusing, 0, PSGI_NEVER));
 	return job;
 }
 
@@ -86,6 +86,37 @@ static void slots_return(const void *arg)
 	for (uint32_t i = 0; i < slots; i++)
 		psgi_lane_return(lane, jobs[i]); /* the short way */
 	end_lane(slots);
+}
+
+#define BYTES 100
+
+/* As a job that ends, whose future is kept. */
+static void *drop_bytes(void *unused)
+{
+	(void)unused;
+	psgi_lane_drop_bytes(lane, BYTES);
+	return NULL;
+}
+
+/* There is a slot, but no room for what its job reads until another has let go of its own. */
+static void bytes_are_dropped(const void *unused)
+{
+	t_thread *dropper;
+	uint64_t goal;
+
+	(void)unused;
+	make_lane(2);
+	psgi_lane_untake(lane, jobs[1]);
+	lane->bytes = BYTES;
+	dropper = t_spawn("dropper", drop_bytes, NULL);
+	t_begin();
+	while ((goal = psgi_lane_goal(lane, BYTES, BYTES)) != 0)
+		T_EXPECT(psgi_lane_wait(lane, &refusing, goal, PSGI_NEVER));
+	T_EXPECT(psgi_lane_bytes(lane) == 0);
+	t_join(dropper);
+	t_end();
+	psgi_lane_untake(lane, jobs[0]);
+	end_lane(2);
 }
 
 /* The worker's side, of jobs that are there. */
@@ -147,7 +178,7 @@ static void refused(const void *returns)
 		returner = t_spawn("returner", return_job, jobs[0]);
 	t_begin();
 	while (job == NULL && !atomic_load_explicit(&refusing, memory_order_relaxed)) {
-		T_EXPECT(psgi_lane_wait(lane, &refusing, PSGI_NEVER));
+		T_EXPECT(psgi_lane_wait(lane, &refusing, 0, PSGI_NEVER));
 		job = psgi_lane_take(lane);
 	}
 	t_join(refuser);
@@ -173,7 +204,7 @@ static void room_for_a_time(const void *unused)
 	returner = t_spawn("returner", return_job, jobs[0]);
 	t_begin();
 	while (job == NULL && in_time) {
-		in_time = psgi_lane_wait(lane, &refusing, psg_now_ns() + T_TICK_NS / 2);
+		in_time = psgi_lane_wait(lane, &refusing, 0, psg_now_ns() + T_TICK_NS / 2);
 		job = psgi_lane_take(lane);
 	}
 	t_join(returner);
@@ -399,6 +430,12 @@ static const t_row rows[] = {
 			.run = slots_are_given_back,
 			.arg = TWO,
 			.delayed_stores = true } },
+	{ .scenario = { .name = "bytes",
+			.run = bytes_are_dropped,
+			.spurious = 1,
+			.delayed_stores = true },
+	  .mutants = { { "psgi_lane_wake", "wake", T_SKIPPED },
+		       { "psgi_lane_wait", "sleep", T_BLIND } } },
 	{ .scenario = { .name = "refused", .run = refused },
 	  .mutants = { { "refuse", "&refusing", T_LATE },
 		       { "psgi_lane_wake", "wake", T_SKIPPED },
