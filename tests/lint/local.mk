@@ -45,6 +45,12 @@ check-asan:
 check-tsan:
 	+$(call configured_make,tsan,--enable-tsan --without-dnnl CFLAGS='-O2 -g',$(TSAN_ENVIRONMENT),TESTS='$(TSAN_TESTS)')
 
+# Ten million random operations on futures, plain and under ThreadSanitizer: some minutes.
+STRESS_OPS = 10000000
+check-stress: tests/test_jobs_stress$(EXEEXT)
+	PSG_STRESS_OPS=$(STRESS_OPS) CK_TIMEOUT_MULTIPLIER=20 tests/test_jobs_stress$(EXEEXT)
+	+$(call configured_make,tsan,--enable-tsan --without-dnnl CFLAGS='-O2 -g',$(TSAN_ENVIRONMENT) PSG_STRESS_OPS=$(STRESS_OPS),TESTS=tests/test_jobs_stress)
+
 # Without oneDNN: its generated code would take hours in the emulation.  Programs only: the scripts
 # start a shell, which is not ours to check.
 check-valgrind:
@@ -53,4 +59,4 @@ check-valgrind:
 clean-local:
 	rm -rf asan bench tsan valgrind installcheck pages lint-tidy.log
 
-.PHONY: lint check-asan check-tsan check-valgrind
+.PHONY: lint check-asan check-tsan check-stress check-valgrind

@@ -3,6 +3,7 @@
  * Is the checker right?  Small programs whose number of orders is known, those by which processors
  * are told apart, and random ones, of which reduction must lose no outcome.
  */
+#include "tests/instrumented.h"
 #include "tests/schedules/scenarios.h"
 
 #include <check.h>
@@ -186,7 +187,8 @@ static void check_known(void)
 
 /* --- random ones --- */
 
-#define RANDOM 20
+/* Of each kind.  Chosen: some seconds. */
+#define RANDOM (T_INSTRUMENTED ? 4 : 20)
 
 static void make_program(struct program *p, uint32_t *random, int threads, int ops)
 {
