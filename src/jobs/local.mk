@@ -19,3 +19,4 @@ libpsgjobs_la_SOURCES += src/jobs/stall.h src/jobs/stall.c
 # several devices as one
 libpsgjobs_la_SOURCES += src/jobs/fleet.h src/jobs/fleet.c src/jobs/route.c src/jobs/move.c
 pkginclude_HEADERS += include/pagesift/fleet.h
+dist_man_MANS += docs/man/pagesift-gpu-jobs.7

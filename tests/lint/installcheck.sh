@@ -65,6 +65,13 @@ for source in "$PSG_TOP"/examples/*.c; do
 	fi
 done
 
+# The program in the manual of jobs, as a reader would copy it.
+sed -n '/^\.Sh EXAMPLES/,/^\.Ed/s/\\e/\\/g; /^\.Sh EXAMPLES/,/^\.Ed/p' \
+	"$PSG_TOP/docs/man/pagesift-gpu-jobs.7" | sed '1,/^\.Bd/d; /^\.Ed/d' >"$stage/manual.c"
+# shellcheck disable=SC2046 # flags are words
+$CC -std=c11 -Wall -Wextra -Werror -o "$stage/manual" "$stage/manual.c" $(flags --cflags --libs)
+"$stage/manual" | grep '^42 on '
+
 if [ -x "$bindir/pagesift-gpu" ]; then
 	"$bindir/pagesift-gpu" --version
 fi
