@@ -9,7 +9,7 @@
  *
  * PSG_STORM_JOBS sets the number of jobs, PSG_STORM_SEED the random numbers, which are printed: the
  * choices of each thread follow from them, not how the threads meet.  Instrumented builds do a
- * fiftieth, and valgrind a two-hundredth.
+ * fiftieth, valgrind a two-hundredth, and a real card, where each job takes 150 us, a twentieth.
  */
 #include "config.h"
 
@@ -90,9 +90,10 @@ static unsigned long environment(const char *name, unsigned long otherwise)
 
 static size_t all_jobs(void)
 {
-	return environment("PSG_STORM_JOBS", T_ON_VALGRIND ? JOBS / 200
-					     : T_SANITIZED ? JOBS / 50
-							   : JOBS);
+	return environment("PSG_STORM_JOBS", T_ON_VALGRIND  ? JOBS / 200
+					     : T_SANITIZED  ? JOBS / 50
+					     : t_gpu_real() ? JOBS / 20
+							    : JOBS);
 }
 
 /* Enough for each thread to go on for a while after the half. */

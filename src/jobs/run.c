@@ -58,7 +58,7 @@ static void note_loss(psgi_executor *executor)
 		return;
 	executor->lost = executor->device->lost;
 	atomic_store_explicit(&executor->is_lost, true, memory_order_release);
-	PSGI_PROBE2(device__lost, executor->name, executor->lost.message);
+	PSGI_PROBE2(device__lost, executor->info.name, executor->lost.message);
 	psgi_log(PSG_LOG_ERROR, "%s: the device is lost to this process: %s", executor->name,
 		 executor->lost.message);
 }
