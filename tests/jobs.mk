@@ -93,8 +93,8 @@ tests_test_jobs_trace_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 tests_test_jobs_turns_SOURCES = tests/test_jobs_turns.c
 tests_test_jobs_turns_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_jobs_turns_LDADD = $(TEST_JOBS) $(TEST_LIBS)
-tests_test_jobs_shared_SOURCES = tests/test_jobs_shared.c tests/jobs_util.h tests/fakecuda_util.c \
-	tests/fakecuda_util.h tests/onnx_text.c tests/onnx_text.h
+tests_test_jobs_shared_SOURCES = tests/test_jobs_shared.c tests/batch_util.h tests/jobs_util.h \
+	tests/fakecuda_util.c tests/fakecuda_util.h tests/onnx_text.c tests/onnx_text.h
 tests_test_jobs_shared_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_jobs_shared_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 tests_test_jobs_fleet_SOURCES = tests/test_jobs_fleet.c tests/jobs_util.h tests/nomem.h \

@@ -103,6 +103,49 @@ START_TEST(shares_runs)
 }
 END_TEST
 
+static void give_up(psg_future *future, int how)
+{
+	if (how == 0)
+		ck_assert_int_eq(psg_future_cancel(future), PSG_CANCEL_REMOVED);
+	if (how == 2)
+		ck_assert_int_eq(psg_future_wait(future), PSG_TIMED_OUT); /* held up, it expires */
+	psg_future_release(future);
+}
+
+/* Every second one, the first too, ends while it waits: cancelled, dropped, or by its deadline.
+ * The others fill one run, as if these had never been. */
+START_TEST(who_gives_up_takes_no_place)
+{
+	const psg_batcher_options four = { .max_batch = 4 };
+	psg_batcher *batcher = t_batcher(worker, model, &four);
+	psg_future *futures[8];
+	psg_worker_stats before = t_stats(worker), after;
+	psg_batcher_stats counts;
+	t_gate gate;
+
+	t_gate_close(&gate, worker);
+	for (uint32_t k = 0; k < T_COUNT(futures); k++) {
+		psg_job_options soon = { .deadline_ns = psg_now_ns() + PSG_MILLISECOND };
+
+		futures[k] = t_put_kth(batcher, 0, _i == 2 && k % 2 == 0 ? &soon : NULL);
+	}
+	for (size_t k = 0; k < T_COUNT(futures); k += 2)
+		give_up(futures[k], _i);
+	t_gate_open(&gate);
+	for (size_t k = 1; k < T_COUNT(futures); k += 2)
+		t_expect_kth(futures[k], 0);
+	counts = t_batch_stats(batcher);
+	ck_assert_uint_eq(counts.runs, 1);
+	ck_assert_uint_eq(counts.samples, 4);
+	ck_assert_uint_eq(counts.empty, 0);
+	after = t_stats(worker);
+	ck_assert_uint_eq(after.completed - before.completed, 1 + 4); /* the gate, too */
+	ck_assert_uint_eq(after.cancelled - before.cancelled, _i == 2 ? 0 : 4);
+	ck_assert_uint_eq(after.expired - before.expired, _i == 2 ? 4 : 0);
+	psg_batcher_close(batcher);
+}
+END_TEST
+
 /* --- memory --- */
 
 struct peak {
@@ -378,6 +421,7 @@ int main(void)
 	tcase_add_checked_fixture(all, set_up, tear_down);
 	tcase_set_timeout(all, 120);
 	tcase_add_loop_test(all, shares_runs, 0, (int)T_COUNT(first_runs));
+	tcase_add_loop_test(all, who_gives_up_takes_no_place, 0, 3);
 	tcase_add_test(all, memory_bounds);
 	tcase_add_loop_test(all, splits, 0, 2);
 	tcase_add_loop_test(all, failures_are_told, 0, (int)T_COUNT(failures));

@@ -2,11 +2,13 @@
 /* One device for several engines: finding it, turns, and engines that come and go. */
 #include "config.h"
 
+#include "batch_util.h"
 #include "fakecuda_util.h"
 #include "jobs_util.h"
 #include "onnx_text.h"
 
 #include <pagesift/shared.h>
+#include <pagesift/stats.h>
 
 #include <pthread.h>
 #include <string.h>
@@ -266,6 +268,201 @@ START_TEST(weights_divide_the_time)
 }
 END_TEST
 
+/* --- a flood, and who comes beside it --- */
+
+/* Of an engine that has all this waiting; `job` holds the device for a time that is known to be
+ * more than turns give at once (turns.c). */
+#define FLOOD_THREADS 3
+#define FLOOD_EACH 100
+#define HELD_NS (5 * PSG_MILLISECOND)
+
+struct queued {
+	psg_worker *worker;
+	psg_batcher *batcher; /* NULL: functions */
+	atomic_int ran;       /* of these functions */
+};
+
+static void *queue_many(void *arg)
+{
+	struct queued *queued = arg;
+	psg_tensor *sample = t_sample(0);
+
+	for (int i = 0; i < FLOOD_EACH; i++) {
+		if (queued->batcher != NULL)
+			ck_assert_int_eq(
+				psg_batcher_submit(queued->batcher, sample, NULL, NULL, NULL),
+				PSG_OK);
+		else
+			ck_assert_int_eq(psg_submit_function(queued->worker, t_add_one,
+							     &queued->ran, NULL, NULL, NULL),
+					 PSG_OK);
+	}
+	psg_tensor_unref(sample);
+	return NULL;
+}
+
+static void queue_from_threads(struct queued *queued)
+{
+	pthread_t threads[FLOOD_THREADS];
+
+	for (size_t i = 0; i < FLOOD_THREADS; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, queue_many, queued), 0);
+	for (size_t i = 0; i < FLOOD_THREADS; i++)
+		ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+}
+
+static psg_status hold(psg_device *device, void *arg, psg_error *error)
+{
+	int64_t began = psg_now_ns();
+	psg_status status = t_gate_job(device, arg, error);
+
+	while (psg_now_ns() - began < HELD_NS)
+		t_sleep_ns(HELD_NS);
+	return status;
+}
+
+struct seen {
+	struct queued *queued;
+	int functions;
+	uint64_t runs;
+};
+
+static psg_status see(psg_device *device, void *arg, psg_error *error)
+{
+	struct seen *seen = arg;
+
+	(void)device;
+	(void)error;
+	seen->functions = atomic_load(&seen->queued->ran);
+	seen->runs = seen->queued->batcher != NULL ? t_batch_stats(seen->queued->batcher).runs : 0;
+	return PSG_OK;
+}
+
+/* The one has `queued` when the other comes, which owes nothing. */
+static void come_beside(struct queued *queued, psg_worker *other)
+{
+	struct seen seen = { .queued = queued };
+	psg_future *future;
+	t_gate gate;
+
+	ck_assert_int_eq(t_finish(t_submit(other, t_nothing, NULL, NULL)), PSG_OK);
+	ck_assert_int_eq(sem_init(&gate.running, 0, 0), 0);
+	ck_assert_int_eq(sem_init(&gate.open, 0, 0), 0);
+	gate.future = t_submit(queued->worker, hold, &gate, NULL);
+	while (sem_wait(&gate.running) != 0)
+		;
+	queue_from_threads(queued);
+	ck_assert_uint_eq(t_stats(queued->worker).queued, 1 + FLOOD_THREADS * FLOOD_EACH);
+	future = t_submit(other, see, &seen, NULL);
+	t_gate_open(&gate);
+	ck_assert_int_eq(t_finish(future), PSG_OK);
+	ck_assert_int_eq(seen.functions, 0);
+	ck_assert_uint_eq(seen.runs, 0);
+}
+
+/* Hundreds of functions, or of samples, wait: what runs just then ends, and none of them starts
+ * before the other engine's job. */
+static void flood_beside(bool samples)
+{
+	psg_shared_worker *shared = acquire("reference");
+	psg_worker *a = engine(shared, NULL), *b = engine(shared, NULL);
+	psg_model *model = t_model(T_COLUMNS);
+	struct queued queued = { .worker = a };
+
+	if (samples)
+		queued.batcher = t_batcher(a, model, NULL);
+	come_beside(&queued, b);
+	ck_assert_int_eq(psg_worker_drain(a, -1), PSG_OK);
+	ck_assert_uint_eq(t_stats(a).completed, 1 + FLOOD_THREADS * FLOOD_EACH);
+	psg_batcher_close(queued.batcher);
+	psg_model_unref(model);
+	psg_worker_close(a);
+	psg_worker_close(b);
+	psg_shared_worker_release(shared);
+}
+
+START_TEST(a_flood_of_functions_delays_by_one)
+{
+	flood_beside(false);
+}
+END_TEST
+
+START_TEST(a_flood_of_samples_delays_by_one)
+{
+	flood_beside(true);
+}
+END_TEST
+
+/* --- those who give up --- */
+
+#define GIVERS 4
+#define GIVEN_UP 90 /* of each */
+
+struct giver {
+	psg_worker *worker;
+	atomic_int *served, *given_up; /* that ran */
+};
+
+/* Of each two requests one is given up: by a cancel, by its last handle, by its deadline. */
+static void *give_up(void *arg)
+{
+	const struct giver *giver = arg;
+
+	for (int i = 0; i < GIVEN_UP; i++) {
+		psg_job_options soon = { .deadline_ns = psg_now_ns() + PSG_MILLISECOND };
+		psg_future *future;
+
+		ck_assert_int_eq(psg_submit_function(giver->worker, t_add_one, giver->served, NULL,
+						     NULL, NULL),
+				 PSG_OK);
+		future = t_submit(giver->worker, t_add_one, giver->given_up,
+				  i % 3 == 2 ? &soon : NULL);
+		if (i % 3 == 0)
+			ck_assert_int_eq(psg_future_cancel(future), PSG_CANCEL_REMOVED);
+		if (i % 3 == 2)
+			ck_assert_int_eq(psg_future_wait(future), PSG_TIMED_OUT);
+		psg_future_release(future);
+	}
+	return NULL;
+}
+
+/* While the device is held up, of two engines: none of what is given up runs, all else does. */
+START_TEST(who_gives_up_never_runs)
+{
+	psg_shared_worker *shared = acquire("reference");
+	psg_worker *workers[] = { engine(shared, NULL), engine(shared, NULL) };
+	atomic_int served = 0, given_up = 0;
+	struct giver givers[GIVERS];
+	pthread_t threads[GIVERS];
+	t_gate gate;
+
+	t_gate_close(&gate, workers[0]);
+	for (size_t i = 0; i < GIVERS; i++) {
+		givers[i] = (struct giver){ workers[i % 2], &served, &given_up };
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, give_up, &givers[i]), 0);
+	}
+	for (size_t i = 0; i < GIVERS; i++)
+		ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+	t_gate_open(&gate);
+	for (size_t i = 0; i < 2; i++) {
+		psg_stats stats = { .size = sizeof(stats) };
+		uint64_t each = GIVERS / 2 * GIVEN_UP;
+
+		ck_assert_int_eq(psg_worker_drain(workers[i], -1), PSG_OK);
+		ck_assert_int_eq(psg_stats_get(workers[i], &stats), PSG_OK);
+		ck_assert_uint_eq(stats.worker.completed, each + (i == 0)); /* the gate, too */
+		ck_assert_uint_eq(stats.worker.cancelled, each / 3 * 2);
+		ck_assert_uint_eq(stats.worker.expired, each / 3);
+		ck_assert_uint_eq(stats.run_ns.count, each + (i == 0));
+	}
+	ck_assert_int_eq(served, GIVERS * GIVEN_UP);
+	ck_assert_int_eq(given_up, 0);
+	psg_worker_close(workers[0]);
+	psg_worker_close(workers[1]);
+	psg_shared_worker_release(shared);
+}
+END_TEST
+
 /* They come, work, drain or are aborted, and go, while another has a flood. */
 START_TEST(engines_come_and_go)
 {
@@ -494,6 +691,9 @@ int main(void)
 		many_threads_find_one,
 		engines_share_the_thread_and_nothing_else,
 		weights_divide_the_time,
+		a_flood_of_functions_delays_by_one,
+		a_flood_of_samples_delays_by_one,
+		who_gives_up_never_runs,
 		engines_come_and_go,
 		siblings_are_not_waited_for,
 		a_child_has_its_own,

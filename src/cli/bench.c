@@ -12,12 +12,13 @@
 
 static const cli_usage usage = {
 	.command = "bench",
-	.operands = "batch|cpu|jobs|pages",
+	.operands = "batch|cpu|jobs|pages|share",
 	.about = "Measures how fast this machine is.\n\n"
 		 "  bench batch          single lines from many at once, that run together\n"
 		 "  bench cpu            the models alone, on one core and on two\n"
 		 "  bench jobs           what a job costs, beside other thread pools and queues\n"
-		 "  bench pages FILE...  whole pages, all cores on one page or one core a page",
+		 "  bench pages FILE...  whole pages, all cores on one page or one core a page\n"
+		 "  bench share          engines that share a device, clients that give up",
 	.notes = "'pagesift-gpu bench cpu --help' and so on tell more.",
 };
 
@@ -34,17 +35,52 @@ cli_exit cli_bench(int argc, char **argv)
 		return cli_bench_jobs(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "pages") == 0)
 		return cli_bench_pages(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "share") == 0)
+		return cli_bench_share(argc - 1, argv + 1);
 	if (!cli_options_read(&usage, argc, argv, &values, &n, &result))
 		return result;
 	if (n == 0)
-		return cli_usage_error(&usage, "which benchmark: batch, cpu, jobs or pages?");
+		return cli_usage_error(&usage,
+				       "which benchmark: batch, cpu, jobs, pages or share?");
 	return cli_usage_error(
-		&usage, "there is no benchmark '%.100s', only batch, cpu, jobs and pages", argv[1]);
+		&usage, "there is no benchmark '%.100s', only batch, cpu, jobs, pages and share",
+		argv[1]);
 }
 
 double cli_ms_since(int64_t begin_ns)
 {
 	return (double)(psg_now_ns() - begin_ns) / (double)PSG_MILLISECOND;
+}
+
+const char *cli_bench_device(const char *asked)
+{
+	psg_gpu_info gpu;
+
+	if (asked != NULL)
+		return asked;
+	return psg_gpu_probe(0, &gpu, NULL) == PSG_OK ? "cuda" : "cpu";
+}
+
+psg_status cli_bench_model(const char *folder, psg_ocr_file file, psg_model **out, psg_error *error)
+{
+	const psg_model_options as_pages = { .digest = file == PSG_OCR_RECOGNITION };
+	char *path;
+	psg_status status = psg_ocr_find(folder, file, &path, error);
+
+	if (status != PSG_OK)
+		return status;
+	status = psg_model_load_file(path, &as_pages, out, error);
+	free(path);
+	return status;
+}
+
+void cli_bench_fill(psg_tensor *tensor)
+{
+	float *data = psg_tensor_data(tensor);
+	int64_t n = psg_shape_elements(psg_tensor_shape(tensor));
+
+	for (int64_t i = 0; i < n; i++)
+		data[i] = (float)(i % 251) / 125.0F - 1.0F;
 }
 
 static int compare(const void *a, const void *b)

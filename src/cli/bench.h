@@ -9,6 +9,7 @@ cli_exit cli_bench_batch(int argc, char **argv);
 cli_exit cli_bench_cpu(int argc, char **argv);
 cli_exit cli_bench_jobs(int argc, char **argv);
 cli_exit cli_bench_pages(int argc, char **argv);
+cli_exit cli_bench_share(int argc, char **argv);
 
 /* Milliseconds since a time of psg_now_ns. */
 double cli_ms_since(int64_t begin_ns);
@@ -21,6 +22,16 @@ double cli_quantile_sorted(const double *values, size_t n, double part);
 
 /* The middle one, or the mean of the two in the middle; sorts them.  n is not 0. */
 double cli_median(double *values, size_t n);
+
+/* The first GPU, or else the CPU, where none is `asked` for. */
+const char *cli_bench_device(const char *asked);
+
+/* The model of that kind, as pages use it. */
+psg_status cli_bench_model(const char *folder, psg_ocr_file file, psg_model **out,
+			   psg_error *error);
+
+/* Any numbers, where what they are makes no difference to the time. */
+void cli_bench_fill(psg_tensor *tensor);
 
 /* A list of numbers on the command line, "1,2,4". */
 #define CLI_MAX_NUMBERS 16

@@ -288,29 +288,6 @@ static psg_status measure(const struct bench *bench, size_t rounds, cli_batch_ti
 
 /* --- what is measured with --- */
 
-/* Any numbers: a line's take the same time. */
-static void fill(psg_tensor *tensor)
-{
-	float *data = psg_tensor_data(tensor);
-	int64_t n = psg_shape_elements(psg_tensor_shape(tensor));
-
-	for (int64_t i = 0; i < n; i++)
-		data[i] = (float)(i % 251) / 125.0F - 1.0F;
-}
-
-static psg_status open_model(const char *folder, psg_model **out, psg_error *error)
-{
-	const psg_model_options as_pages = { .digest = true };
-	char *path;
-	psg_status status = psg_ocr_find(folder, PSG_OCR_RECOGNITION, &path, error);
-
-	if (status != PSG_OK)
-		return status;
-	status = psg_model_load_file(path, &as_pages, out, error);
-	free(path);
-	return status;
-}
-
 static psg_status open_rest(struct bench *bench, const char *device, psg_error *error)
 {
 	psg_status status = psg_worker_open(device, NULL, &bench->worker, error);
@@ -325,8 +302,8 @@ static psg_status open_rest(struct bench *bench, const char *device, psg_error *
 					   error);
 	if (status != PSG_OK)
 		return status;
-	fill(bench->line);
-	fill(bench->lines);
+	cli_bench_fill(bench->line);
+	cli_bench_fill(bench->lines);
 	return PSG_OK;
 }
 
@@ -344,7 +321,8 @@ static cli_exit run(const struct values *values, const char *device, cli_batch_t
 	struct bench bench = { .worker = NULL };
 	psg_error error = PSG_ERROR_INIT;
 	cli_exit result = CLI_NO_MODELS;
-	psg_status status = open_model(values->models, &bench.model, &error);
+	psg_status status =
+		cli_bench_model(values->models, PSG_OCR_RECOGNITION, &bench.model, &error);
 
 	if (status == PSG_OK) {
 		status = open_rest(&bench, device, &error);
@@ -389,8 +367,6 @@ cli_exit cli_bench_batch(int argc, char **argv)
 {
 	struct values values = { .repeat = 5 };
 	cli_batch_times times = { .lines = 0 };
-	psg_gpu_info gpu;
-	const char *device;
 	cli_exit result;
 	int operands;
 
@@ -400,11 +376,8 @@ cli_exit cli_bench_batch(int argc, char **argv)
 		return cli_usage_error(&usage, "'%.100s' is too much", argv[1]);
 	if (values.json && !cli_json_available())
 		return CLI_USAGE;
-	device = values.device;
-	if (device == NULL)
-		device = psg_gpu_probe(0, &gpu, NULL) == PSG_OK ? "cuda" : "cpu";
 	if (have_room(&times, (size_t)values.repeat)) {
-		result = run(&values, device, &times);
+		result = run(&values, cli_bench_device(values.device), &times);
 	} else {
 		cli_error("no memory for the times of %lld rounds", (long long)values.repeat);
 		result = CLI_FAILED;

@@ -5,7 +5,8 @@ pagesift_gpu_SOURCES = src/cli/bench.c src/cli/bench.h src/cli/bench_batch.c src
 	src/cli/bench_jobs.c src/cli/bench_jobs.h src/cli/bench_jobs_cond.c \
 	src/cli/bench_jobs_measure.c src/cli/bench_jobs_ours.c src/cli/bench_jobs_print.c \
 	src/cli/bench_jobs_window.c src/cli/bench_jobs_window.h src/cli/bench_pages.c \
-	src/cli/bench_print.c src/cli/cli.h src/cli/doctor.c src/cli/doctor.h \
+	src/cli/bench_print.c src/cli/bench_share.c src/cli/bench_share.h \
+	src/cli/bench_share_crowd.c src/cli/bench_share_print.c src/cli/cli.h src/cli/doctor.c src/cli/doctor.h \
 	src/cli/doctor_cache.c src/cli/doctor_json.c src/cli/doctor_judge.c \
 	src/cli/doctor_machine.c src/cli/doctor_test.c src/cli/doctor_text.c \
 	src/cli/events.c src/cli/events.h src/cli/file.c \

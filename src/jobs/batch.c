@@ -55,11 +55,21 @@ static bool fits(const struct batch *batch, const psgi_job *job)
 						    &extra->sample.shape, extra->sample.axis);
 }
 
+/* Not when it has ended while it waited.  Relaxed: claiming it decides. */
+static bool is_wanted(const struct batch *batch, const psgi_job *job)
+{
+	const psg_future *future = &job->future;
+
+	return psgi_future_is(atomic_load_explicit(&future->word, memory_order_relaxed),
+			      PSGI_QUEUED) &&
+	       atomic_load_explicit(&future->deadline_ns, memory_order_relaxed) >
+		       batch->executor->now_ns;
+}
+
 /* One that has ended stays until its turn comes. */
 static psgi_sifted consider(void *user, psgi_job *job)
 {
 	struct batch *batch = user;
-	uint64_t word;
 
 	if (batch->n == PSGI_BATCH_MOST)
 		return PSGI_ENOUGH;
@@ -67,8 +77,7 @@ static psgi_sifted consider(void *user, psgi_job *job)
 		batch->others = true;
 		return PSGI_LEAVE;
 	}
-	word = atomic_load_explicit(&job->future.word, memory_order_relaxed);
-	if (psgi_future_is(word, PSGI_QUEUED))
+	if (is_wanted(batch, job))
 		add(batch, job);
 	return PSGI_LEAVE;
 }
@@ -519,9 +528,14 @@ void psgi_batch_run(psgi_executor *executor, psg_worker *worker, psgi_job *sampl
 			       .worker = worker,
 			       .batcher = psgi_extra_of(sample)->sample.batcher };
 
+	executor->now_ns = psg_now_ns();
+	if (!is_wanted(&batch, sample)) {
+		/* Others would keep a place for it, which it then leaves empty. */
+		(void)psgi_run_claim(executor, worker, sample);
+		return;
+	}
 	/* The last sample's slot may go home while we still count.  Relaxed: its slot holds it. */
 	atomic_fetch_add_explicit(&batch.batcher->holders, 1, memory_order_relaxed);
-	executor->now_ns = psg_now_ns();
 	add(&batch, sample);
 	gather(&batch);
 	wait_for_more(&batch);
