@@ -284,7 +284,7 @@ static psgi_pace pace_of(const int64_t *gaps, int64_t passed_ns)
 static const struct {
 	const char *what;
 	size_t waiting;
-	int64_t gaps[7]; /* with a 0 behind them */
+	int64_t gaps[7];   /* with a 0 behind them */
 	int64_t passed_ns; /* since the last arrival */
 	int64_t wait_ns;   /* from now on; 0: not at all */
 	double crowd;

@@ -218,7 +218,7 @@ static psg_status submit_to_some(psg_fleet *fleet, const struct request *request
 		status = submit_to(member, request, &now, out, error);
 		tried |= UINT64_C(1) << member->index;
 	}
-	if (status == PSG_FULL && options->room_timeout_ns > 0)
+	if (status == PSG_FULL && best != NULL && options->room_timeout_ns > 0)
 		status = submit_to(best, request, options, out, error);
 	if (status == PSG_FULL)
 		atomic_fetch_add_explicit(&fleet->refused_full, 1, memory_order_relaxed);
@@ -361,17 +361,19 @@ void psgi_fleet_drop(psg_fleet *fleet)
 /* A worker whose device does not answer is no member any more, and holds the fleet. */
 static void await_left(psg_fleet *fleet)
 {
+	uint32_t left = 0;
+
+	atomic_fetch_add_explicit(&fleet->holders, (uint32_t)fleet->n, memory_order_relaxed);
 	for (size_t i = 0; i < fleet->n; i++) {
 		psgi_member *member = &fleet->members[i];
 
-		if (member->worker == NULL)
-			continue;
-		atomic_fetch_add_explicit(&fleet->holders, 1, memory_order_relaxed);
-		if (psgi_worker_await_left(member->worker))
-			psgi_fleet_drop(fleet);
+		if (member->worker == NULL || psgi_worker_await_left(member->worker))
+			left++;
 		else
 			member->worker = NULL;
 	}
+	/* The closer holds it, too. */
+	atomic_fetch_sub_explicit(&fleet->holders, left, memory_order_relaxed);
 }
 
 /* Others may submit in callbacks of jobs of any worker until these have ended. */

@@ -7,6 +7,8 @@
 #include "tests/schedules/scenarios.h"
 
 #include <check.h>
+#include <stdatomic.h>
+#include <stdio.h>
 
 #define THREADS 3
 #define MOST_OPS 3

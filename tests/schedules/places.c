@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* wait.c, with a way to put its places back to what they are in a new process. */
-#include "jobs/wait.c"
+#include "jobs/wait.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include "tests/schedules/scenarios.h"
 
