@@ -77,9 +77,10 @@ static void check_clients(const json_t *clients)
 	static const char *const keys[] = { "patient", "given_up" };
 	static const char *const cases[] = { "alone", "beside" };
 
-	check_positive(clients, keys, 2, 5);
+	check_positive(clients, keys, 2, 6);
 	check(number(clients, "given_up") + number(clients, "given_up_late") <= 1, "parts above 1");
 	check_positive(json_object_get(clients, "lines_per_second"), cases, 2, 2);
+	check_positive(json_object_get(clients, "device_busy"), cases, 2, 2);
 	check_spread(json_object_get(clients, "part"));
 }
 
