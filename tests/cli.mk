@@ -20,10 +20,13 @@ endif
 endif
 endif
 if HAVE_JANSSON
-check_PROGRAMS += tests/json_pages tests/json_jobs
+check_PROGRAMS += tests/json_pages tests/json_jobs tests/json_share
 tests_json_jobs_SOURCES = tests/json_jobs.c
 tests_json_jobs_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_json_jobs_LDADD = $(JANSSON_LIBS)
+tests_json_share_SOURCES = tests/json_share.c
+tests_json_share_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+tests_json_share_LDADD = $(JANSSON_LIBS)
 tests_json_pages_SOURCES = tests/json_pages.c
 tests_json_pages_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_json_pages_LDADD = $(JANSSON_LIBS)

@@ -49,6 +49,7 @@ expect 0 "usage: pagesift-gpu bench batch" batch --help
 expect 0 "usage: pagesift-gpu bench cpu" cpu --help
 expect 0 "usage: pagesift-gpu bench jobs" jobs --help
 expect 0 "usage: pagesift-gpu bench pages" pages --help
+expect 0 "usage: pagesift-gpu bench share" share --help
 expect 2 "which benchmark"
 expect 2 "no benchmark 'gpus'" gpus
 expect 2 "too much" batch now
@@ -65,6 +66,9 @@ expect 2 "a list of" jobs --producers 1,0
 expect 2 "from 1 to 1000" jobs --repeat 1001
 expect 2 "from 1 to 100000" pages --repeat -1 "$work/text.png"
 expect 2 "which FILE?" pages
+expect 2 "too much" share now
+expect 2 "from 1 to 1000" share --repeat 0
+expect 3 "ch_PP-OCRv4_det_infer.onnx" share --models "$work"
 expect 3 "ch_PP-OCRv4_rec_infer.onnx" batch --models "$work"
 expect 3 "ch_PP-OCRv4_det_infer.onnx" cpu --models "$work"
 expect 3 "ch_PP-OCRv4_det_infer.onnx" pages --models "$work" "$work/blank page.pgm"
@@ -125,7 +129,21 @@ if ! grep -q "without-jansson" "$work/err"; then
 		lines 1 "\"$key\": "
 	done
 fi
+expect 0 "cuda:0; 1 rounds" share -r 1
+lines 1 "beside a flood of lines "
+lines 1 "two floods, weights 3:1: "
+lines 1 "beside 64 who give up "
+"$program" bench share --json -r 2 >"$work/out" 2>"$work/err" || :
+if ! grep -q "without-jansson" "$work/err"; then
+	cases=$((cases + 1))
+	if ! "$PSG_BUILD/tests/json_share" 2 <"$work/out"; then
+		echo "the JSON of bench share is wrong:"
+		cat "$work/out" "$work/err"
+		wrong=$((wrong + 1))
+	fi
+fi
 unset PAGESIFT_LIBCUDA FAKECUDA_ARITHMETIC
+expect 2 "'tpu' is not a device" share --device tpu
 expect 2 "'tpu' is not a device" batch --device tpu
 expect 2 "'vulkan' is not a device" pages --device vulkan "$work/blank page.pgm"
 "$program" bench pages --json -r 1 "$work/blank page.pgm" >"$work/out" 2>"$work/err" || :

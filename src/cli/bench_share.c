@@ -257,18 +257,29 @@ static uint64_t read_count(const atomic_uint_fast64_t *lines)
 	return atomic_load_explicit(lines, memory_order_relaxed);
 }
 
-/* Lines a second of the patient. */
-static double get_rate(const struct bench *bench, const cli_office *office)
-{
-	uint64_t lines;
-	int64_t begin;
+/* Lines a second of the patient, and which part of the time the device was busy: where it is not
+ * all, the clients are what is measured. */
+struct pace {
+	double rate, busy;
+};
 
-	await(bench->engines[CLIENTS].worker, (uint64_t)2 * CLI_SHARE_CLIENTS);
+static struct pace get_pace(const struct bench *bench, const cli_office *office)
+{
+	const struct engine *engine = &bench->engines[CLIENTS];
+	uint64_t lines, busy;
+	int64_t begin;
+	double ms;
+
+	await(engine->worker, (uint64_t)2 * CLI_SHARE_CLIENTS);
 	lines = read_count(&office->served);
+	busy = busy_ns(engine);
 	begin = psg_now_ns();
 	sleep_ms(CLIENTS_MS);
 	lines = read_count(&office->served) - lines;
-	return (double)lines * 1000 / cli_ms_since(begin);
+	busy = busy_ns(engine) - busy;
+	ms = cli_ms_since(begin);
+	return (struct pace){ (double)lines * 1000 / ms,
+			      (double)busy / (ms * (double)PSG_MILLISECOND) };
 }
 
 /* The impatient wait for their invitation. */
@@ -281,7 +292,7 @@ static psg_status stop_impatient(cli_crowd *crowd, cli_office *office, psg_statu
 	return stop(crowd, status, error);
 }
 
-static psg_status run_office(const struct bench *bench, cli_office *office, double *rate,
+static psg_status run_office(const struct bench *bench, cli_office *office, struct pace *pace,
 			     psg_error *error)
 {
 	cli_crowd patient, impatient;
@@ -294,14 +305,14 @@ static psg_status run_office(const struct bench *bench, cli_office *office, doub
 		status = cli_crowd_start(&patient, CLI_SHARE_CLIENTS, cli_patient_member, office,
 					 error);
 		if (status == PSG_OK)
-			*rate = get_rate(bench, office);
+			*pace = get_pace(bench, office);
 		status = stop(&patient, status, error);
 	}
 	return office->invites ? stop_impatient(&impatient, office, status, error) : status;
 }
 
 /* `patience_ns` 0: without the impatient. */
-static psg_status run_clients(const struct bench *bench, int64_t patience_ns, double *rate,
+static psg_status run_clients(const struct bench *bench, int64_t patience_ns, struct pace *pace,
 			      cli_share_times *times, psg_error *error)
 {
 	cli_office office = { .batcher = bench->engines[CLIENTS].batcher,
@@ -311,7 +322,7 @@ static psg_status run_clients(const struct bench *bench, int64_t patience_ns, do
 	psg_status status;
 
 	(void)sem_init(&office.invited, 0, 0);
-	status = run_office(bench, &office, rate, error);
+	status = run_office(bench, &office, pace, error);
 	(void)sem_destroy(&office.invited);
 	if (patience_ns > 0) {
 		times->served += read_count(&office.served);
@@ -328,12 +339,13 @@ static psg_status run_both(const struct bench *bench, int64_t patience_ns, size_
 	psg_status status = PSG_OK;
 
 	for (size_t i = 0; i < CLI_SHARE_CASES && status == PSG_OK; i++) {
-		bool beside = (i + round) % 2 != 0;
+		size_t which = (i + round) % CLI_SHARE_CASES;
+		struct pace pace = { 0 };
 
-		status = run_clients(
-			bench, beside ? patience_ns : 0,
-			&times->rates[beside ? CLI_SHARE_BESIDE : CLI_SHARE_ALONE][round], times,
-			error);
+		status = run_clients(bench, which == CLI_SHARE_BESIDE ? patience_ns : 0, &pace,
+				     times, error);
+		times->rates[which][round] = pace.rate;
+		times->busy[which][round] = pace.busy;
 	}
 	if (status == PSG_OK && times->rates[CLI_SHARE_ALONE][round] > 0)
 		times->parts[round] = times->rates[CLI_SHARE_BESIDE][round] /
@@ -368,16 +380,17 @@ static psg_status make_plans(const struct bench *bench, psg_error *error)
 static psg_status warm_up(const struct bench *bench, int64_t *patience_ns, cli_share_times *times,
 			  psg_error *error)
 {
-	double rate = 0;
+	struct pace pace = { 0 };
 	psg_status status;
 
 	cli_progress("warming up");
 	status = make_plans(bench, error);
 	if (status == PSG_OK)
-		status = run_clients(bench, 0, &rate, times, error);
+		status = run_clients(bench, 0, &pace, times, error);
 	/* Each of the clients has one line there. */
-	if (rate > 0)
-		*patience_ns = (int64_t)(CLI_SHARE_CLIENTS / rate * PATIENCE * (double)PSG_SECOND);
+	if (pace.rate > 0)
+		*patience_ns =
+			(int64_t)(CLI_SHARE_CLIENTS / pace.rate * PATIENCE * (double)PSG_SECOND);
 	if (*patience_ns < 1)
 		*patience_ns = 1;
 	return status;
@@ -511,12 +524,17 @@ bool cli_growing_add(cli_growing *values, double value)
 
 static bool have_room(cli_share_times *times)
 {
+	bool all;
+
 	times->weights = calloc(times->rounds, sizeof(double));
 	times->parts = calloc(times->rounds, sizeof(double));
-	for (size_t i = 0; i < CLI_SHARE_CASES; i++)
+	all = times->weights != NULL && times->parts != NULL;
+	for (size_t i = 0; i < CLI_SHARE_CASES; i++) {
 		times->rates[i] = calloc(times->rounds, sizeof(double));
-	return times->weights != NULL && times->parts != NULL &&
-	       times->rates[CLI_SHARE_ALONE] != NULL && times->rates[CLI_SHARE_BESIDE] != NULL;
+		times->busy[i] = calloc(times->rounds, sizeof(double));
+		all = all && times->rates[i] != NULL && times->busy[i] != NULL;
+	}
+	return all;
 }
 
 static void free_times(cli_share_times *times)
@@ -525,6 +543,7 @@ static void free_times(cli_share_times *times)
 	free(times->parts);
 	for (size_t i = 0; i < CLI_SHARE_CASES; i++) {
 		free(times->rates[i]);
+		free(times->busy[i]);
 		free(times->detection_ms[i].at);
 	}
 }

@@ -96,6 +96,7 @@ typedef struct cli_share_times {
 	uint64_t runs, lines;
 	double *weights; /* by round: device time of who has 3, by that of who has 1; owned */
 	double *rates[CLI_SHARE_CASES]; /* by round: lines a second of the patient; owned */
+	double *busy[CLI_SHARE_CASES];  /* by round: the device's part of that time; owned */
 	double *parts;                  /* by round: of the second of these by the first; owned */
 	uint64_t served, abandoned, too_soon;
 } cli_share_times;

@@ -19,7 +19,7 @@ struct shown {
 	struct {
 		double median, least, most;
 	} weights, parts;
-	double rates[CLI_SHARE_CASES];
+	double rates[CLI_SHARE_CASES], busy[CLI_SHARE_CASES];
 	double abandoned, too_soon; /* parts of all requests */
 };
 
@@ -54,8 +54,10 @@ static void show(cli_share_times *times, struct shown *shown)
 	shown->parts.median = cli_median(times->parts, times->rounds);
 	shown->parts.least = times->parts[0];
 	shown->parts.most = times->parts[last];
-	for (size_t i = 0; i < CLI_SHARE_CASES; i++)
+	for (size_t i = 0; i < CLI_SHARE_CASES; i++) {
 		shown->rates[i] = cli_median(times->rates[i], times->rounds);
+		shown->busy[i] = cli_median(times->busy[i], times->rounds);
+	}
 	shown->abandoned = part((double)times->abandoned, requests);
 	shown->too_soon = part((double)times->too_soon, requests);
 }
@@ -83,11 +85,14 @@ static cli_exit print_table(const cli_share_times *times, const struct shown *sh
 	(void)printf("two floods, weights %d:1: device time %.3f:1 (%.3f to %.3f)\n\n",
 		     CLI_SHARE_HEAVY, shown->weights.median, shown->weights.least,
 		     shown->weights.most);
-	(void)printf("%-42s %12s\n", "64 clients who wait, lines of 320x48 pixels", "lines/second");
-	(void)printf("%-42s %12.1f\n", "on their own", shown->rates[CLI_SHARE_ALONE]);
-	(void)printf("%-42s %12.1f  %.3f of that (%.3f to %.3f)\n", "beside 64 who give up",
-		     shown->rates[CLI_SHARE_BESIDE], shown->parts.median, shown->parts.least,
-		     shown->parts.most);
+	(void)printf("%-42s %12s %12s\n", "64 clients who wait, lines of 320x48 pixels",
+		     "lines/second", "device busy");
+	for (size_t i = 0; i < CLI_SHARE_CASES; i++)
+		(void)printf("%-42s %12.1f %10.1f %%\n",
+			     i == CLI_SHARE_ALONE ? "on their own" : "beside 64 who give up",
+			     shown->rates[i], 100 * shown->busy[i]);
+	(void)printf("lines a second beside them: %.3f of those without (%.3f to %.3f)\n",
+		     shown->parts.median, shown->parts.least, shown->parts.most);
 	(void)printf("of all requests %.1f %% were given up in the queue, %.1f %% too late for "
 		     "that\n",
 		     100 * shown->abandoned, 100 * shown->too_soon);
@@ -120,12 +125,17 @@ static json_t *spread(double median, double least, double most)
 			 cli_json_number(least, 1e6), "most", cli_json_number(most, 1e6));
 }
 
+static json_t *both(const double *values, double parts)
+{
+	return json_pack("{s:o,s:o}", "alone", cli_json_number(values[CLI_SHARE_ALONE], parts),
+			 "beside", cli_json_number(values[CLI_SHARE_BESIDE], parts));
+}
+
 static json_t *clients(const struct shown *shown)
 {
-	return json_pack("{s:i,s:{s:o,s:o},s:o,s:o,s:o}", "patient", CLI_SHARE_CLIENTS,
-			 "lines_per_second", "alone",
-			 cli_json_number(shown->rates[CLI_SHARE_ALONE], 1000), "beside",
-			 cli_json_number(shown->rates[CLI_SHARE_BESIDE], 1000), "part",
+	return json_pack("{s:i,s:o,s:o,s:o,s:o,s:o}", "patient", CLI_SHARE_CLIENTS,
+			 "lines_per_second", both(shown->rates, 1000), "device_busy",
+			 both(shown->busy, 1e6), "part",
 			 spread(shown->parts.median, shown->parts.least, shown->parts.most),
 			 "given_up", cli_json_number(shown->abandoned, 1e6), "given_up_late",
 			 cli_json_number(shown->too_soon, 1e6));
