@@ -117,7 +117,7 @@ static void note_outcome(void)
 
 static void run_program(const void *arg)
 {
-	t_thread *threads[THREADS];
+	t_thread *threads[THREADS] = { NULL };
 
 	program = arg;
 	memset(&shared, 0, sizeof(shared));
