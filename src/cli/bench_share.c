@@ -221,6 +221,8 @@ static uint64_t busy_ns(const struct engine *engine)
 	return stats.busy_ns;
 }
 
+/* From the end of one of the light one's batches to the end of another: between these are whole
+ * rounds of turns. */
 static void divide(const struct bench *bench, size_t round, cli_share_times *times)
 {
 	const struct engine *heavy = &bench->engines[HEAVY], *light = &bench->engines[LIGHT];
@@ -230,6 +232,7 @@ static void divide(const struct bench *bench, size_t round, cli_share_times *tim
 	more = busy_ns(heavy);
 	less = busy_ns(light);
 	sleep_ms(WEIGHTS_MS);
+	await(light->worker, 1);
 	more = busy_ns(heavy) - more;
 	less = busy_ns(light) - less;
 	times->weights[round] = less > 0 ? (double)more / (double)less : 0;
