@@ -21,8 +21,8 @@
 /* How long a round measures each, chosen so that all rounds are below a minute and, on a CPU that
  * detects five pages a second, have some hundred batches each. */
 #define ALONE_MS 500
-#define BESIDE_MS 2500
-#define WEIGHTS_MS 2000
+#define BESIDE_MS 2000
+#define WEIGHTS_MS 1500
 #define CLIENTS_MS 1500
 
 /* Of detections in a round, also where they take longer; chosen, for a median to be one. */
@@ -221,21 +221,28 @@ static uint64_t busy_ns(const struct engine *engine)
 	return stats.busy_ns;
 }
 
-static double divide(const struct engine *heavy, const struct engine *light)
+/* From the end of one of the light one's batches to the end of another: between these are whole
+ * rounds of turns. */
+static void divide(const struct bench *bench, size_t round, cli_share_times *times)
 {
+	const struct engine *heavy = &bench->engines[HEAVY], *light = &bench->engines[LIGHT];
 	uint64_t more, less;
 
 	await(light->worker, 1);
 	more = busy_ns(heavy);
 	less = busy_ns(light);
 	sleep_ms(WEIGHTS_MS);
+	await(light->worker, 1);
 	more = busy_ns(heavy) - more;
 	less = busy_ns(light) - less;
-	return less > 0 ? (double)more / (double)less : 0;
+	times->weights[round] = less > 0 ? (double)more / (double)less : 0;
+	times->heavy_ms += (double)more / (double)PSG_MILLISECOND;
+	times->light_ms += (double)less / (double)PSG_MILLISECOND;
 }
 
 /* Two floods. */
-static psg_status run_weights(const struct bench *bench, double *ratio, psg_error *error)
+static psg_status run_weights(const struct bench *bench, size_t round, cli_share_times *times,
+			      psg_error *error)
 {
 	const struct engine *engines = bench->engines;
 	cli_flood floods[2];
@@ -246,7 +253,7 @@ static psg_status run_weights(const struct bench *bench, double *ratio, psg_erro
 		return stop(&crowds[0], status, error);
 	status = start_flood(bench, &engines[LIGHT], &floods[1], &crowds[1], error);
 	if (status == PSG_OK)
-		*ratio = divide(&engines[HEAVY], &engines[LIGHT]);
+		divide(bench, round, times);
 	return stop(&crowds[0], stop(&crowds[1], status, error), error);
 }
 
@@ -270,7 +277,7 @@ static struct pace get_pace(const struct bench *bench, const cli_office *office)
 	int64_t begin;
 	double ms;
 
-	await(engine->worker, (uint64_t)2 * CLI_SHARE_CLIENTS);
+	await(engine->worker, CLI_SHARE_CLIENTS);
 	lines = read_count(&office->served);
 	busy = busy_ns(engine);
 	begin = psg_now_ns();
@@ -404,7 +411,7 @@ static psg_status run_round(const struct bench *bench, int64_t patience_ns, size
 	if (status == PSG_OK)
 		status = run_beside(bench, times, error);
 	if (status == PSG_OK)
-		status = run_weights(bench, &times->weights[round], error);
+		status = run_weights(bench, round, times, error);
 	if (status == PSG_OK)
 		status = run_both(bench, patience_ns, round, times, error);
 	return status;

@@ -94,6 +94,7 @@ typedef struct cli_share_times {
 	/* Of the flood beside it. */
 	double busy_ms, longest_ms; /* the batches together; the longest */
 	uint64_t runs, lines;
+	double heavy_ms, light_ms; /* the device's time, of all rounds */
 	double *weights; /* by round: device time of who has 3, by that of who has 1; owned */
 	double *rates[CLI_SHARE_CASES]; /* by round: lines a second of the patient; owned */
 	double *busy[CLI_SHARE_CASES];  /* by round: the device's part of that time; owned */
