@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#define MAX_RULES 8
+#define MAX_RULES 16
 
 static struct rule {
 	char what[48];
