@@ -95,13 +95,21 @@ void psgi_run_end(psg_worker *worker, psgi_job *job, psgi_outcome outcome, psg_s
 	psgi_count(&worker->ended); /* after: who sees it knows that nothing of the job is left */
 }
 
+/* A job may have come after the clock was read last: it has not started or ended before. */
+static int64_t not_before_queued(const psgi_job *job, int64_t now_ns)
+{
+	int64_t queued = atomic_load_explicit(&job->future.queued_ns, memory_order_relaxed);
+
+	return now_ns > queued ? now_ns : queued;
+}
+
 static void end_unstarted(psg_worker *worker, psgi_job *job, psgi_outcome outcome,
 			  psg_status status, int64_t now_ns)
 {
 	job->future.message = outcome == PSGI_EXPIRED ? "its deadline passed before it started"
 						      : psgi_unstarted_message;
 	atomic_store_explicit(&job->future.started_ns, 0, memory_order_relaxed);
-	psgi_run_end(worker, job, outcome, status, now_ns);
+	psgi_run_end(worker, job, outcome, status, not_before_queued(job, now_ns));
 }
 
 /* To another device of the fleet, by its executor or from there on. */
@@ -110,7 +118,8 @@ static void move(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 	if (psgi_fleet_move(worker, job))
 		return;
 	job->future.message = "cancelled on the way to another device";
-	psgi_run_end(worker, job, PSGI_CANCELLED, PSG_CANCELLED, executor->now_ns);
+	psgi_run_end(worker, job, PSGI_CANCELLED, PSG_CANCELLED,
+		     not_before_queued(job, executor->now_ns));
 }
 
 /* An eighth is the newest: chosen, to follow a change of load within a few jobs.  Not 0, which
@@ -185,9 +194,7 @@ static void note_message(const psg_worker *worker, psgi_job *job, psg_status sta
 void psgi_run_claimed(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 {
 	psg_future *future = &job->future;
-	int64_t queued = atomic_load_explicit(&future->queued_ns, memory_order_relaxed);
-	/* A job may have come after the clock was read last. */
-	int64_t started = executor->now_ns > queued ? executor->now_ns : queued;
+	int64_t started = not_before_queued(job, executor->now_ns);
 	psgi_outcome outcome;
 	psg_status status;
 	bool is_ours;

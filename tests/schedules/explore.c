@@ -123,15 +123,12 @@ static struct order known_before(int agent, const t_step *step)
 	return known;
 }
 
-/* The step of the last node was made. */
-static void order_step(struct node *node, const struct order *known)
+/* The step of the last node was made, and what is before it is known. */
+static void note_order(const struct node *node)
 {
 	int agent = node->agent;
 	const t_step *step = &node->step;
 
-	node->before = *known;
-	join_what_it_met(&node->before, agent, step);
-	node->before.upto[agent] = (uint16_t)(search.n + 1);
 	search.known[agent] = node->before;
 	if (agent >= T_THREADS && agent != T_CLOCK)
 		take_stored(t_owner_of(agent));
@@ -240,7 +237,7 @@ static uint32_t still_asleep(void)
 
 		if ((last->asleep & bit(agent)) == 0)
 			continue;
-		pending = t_machine_pending(agent);
+		t_machine_pending(agent, &pending);
 		if (are_one(agent, last->agent) || !conflict(&last->step.touched, &pending))
 			asleep |= bit(agent);
 	}
@@ -274,18 +271,26 @@ static void show(const t_step *step)
 		(void)printf("%4d  %s\n", search.n, step->text);
 }
 
+/* A new one: a replayed one is before and after the same steps as it was. */
+static void order_step(struct node *node)
+{
+	struct order known = known_before(node->agent, &node->step);
+
+	node->before = known;
+	join_what_it_met(&node->before, node->agent, &node->step);
+	node->before.upto[node->agent] = (uint16_t)(search.n + 1);
+	if (!search.scenario->whole)
+		find_races(&known);
+}
+
 static void make_step(struct node *node)
 {
-	bool replayed = search.n < search.planned - 1;
-	struct order known;
-
 	if (node->ways == 0)
 		node->ways = t_machine_ways(node->agent);
 	t_machine_step(node->agent, node->way, &node->step);
-	known = known_before(node->agent, &node->step);
-	order_step(node, &known);
-	if (!replayed && !search.scenario->whole)
-		find_races(&known);
+	if (search.n >= search.planned - 1)
+		order_step(node);
+	note_order(node);
 	show(&node->step);
 	search.n++;
 	if (search.n > search.result.steps)

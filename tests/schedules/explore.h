@@ -23,8 +23,7 @@
  * ThreadSanitizer and the comments in the code answer for acquire and release.  Steps are those of
  * the jobs room; what the rooms below do, and accesses to plain variables, is no step, and taken to
  * be ordered by those that are.  CK's event count is its contract (shadow.h).  Before t_begin and
- * after t_end there is one order only, and what is still to come then is not raced with: a scenario
- * waits before t_end for what it is about.
+ * after t_end there is one order only.
  */
 #ifndef T_EXPLORE_H
 #define T_EXPLORE_H
@@ -60,7 +59,7 @@ void t_join(t_thread *thread);
 
 /* From here on all orders; waits until each other thread sleeps or has ended. */
 void t_begin(void);
-/* From here on one order. */
+/* From here on one order; waits as t_begin, and for the clock. */
 void t_end(void);
 
 /* The schedule is wrong. */

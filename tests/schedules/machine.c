@@ -677,13 +677,10 @@ static bool is_enabled(const t_thread *thread)
 		return false;
 	switch (op->kind) {
 	case ASLEEP:
-	case PAUSE: /* see below */
+	case PAUSE: /* see below, as the next two */
 	case QUIET:
+	case LAST:
 		return false;
-	case LAST: /* what is to be raced with has been */
-		if (machine.scenario->clock && !machine.ticked)
-			return false;
-		/* FALLTHROUGH */
 	case HEAVY_FENCE:
 		for (int i = 0; i < machine.n_threads; i++)
 			if (machine.threads[i].n_delayed > 0)
@@ -704,24 +701,25 @@ static bool may_tick(void)
 	return machine.between && machine.scenario->clock && !machine.ticked;
 }
 
+static uint32_t first_that(enum kind kind)
+{
+	for (int i = 0; i < machine.n_threads; i++)
+		if (!machine.threads[i].ended && machine.threads[i].op.kind == kind)
+			return UINT32_C(1) << i;
+	return 0;
+}
+
 /* When no other can. */
 static uint32_t last_resort(void)
 {
-	int first_pause = -1;
-	bool sleeps = false;
+	uint32_t agents = machine.pauses < 2 * T_THREADS ? first_that(PAUSE) : 0;
 
-	for (int i = 0; i < machine.n_threads; i++) {
-		const t_thread *thread = &machine.threads[i];
-
-		if (!thread->ended && thread->op.kind == QUIET)
-			return UINT32_C(1) << i;
-		if (!thread->ended && thread->op.kind == PAUSE && first_pause < 0)
-			first_pause = i;
-		sleeps = sleeps || sleeps_for_a_time(thread);
-	}
-	if (first_pause >= 0 && machine.pauses < 2 * T_THREADS)
-		return UINT32_C(1) << first_pause;
-	return sleeps ? UINT32_C(1) << T_CLOCK : 0;
+	if (agents == 0)
+		agents = first_that(QUIET) | first_that(LAST);
+	for (int i = 0; agents == 0 && i < machine.n_threads; i++)
+		if (sleeps_for_a_time(&machine.threads[i]))
+			agents = UINT32_C(1) << T_CLOCK;
+	return agents;
 }
 
 static void fail_asleep(void)
@@ -836,24 +834,24 @@ static void touch_op(t_footprint *to, const struct op *op)
 	}
 }
 
-t_footprint t_machine_pending(int agent)
+void t_machine_pending(int agent, t_footprint *touched)
 {
 	int owner = t_owner_of(agent);
-	t_footprint touched = { .n = 0 };
 
+	touched->n = 0;
+	touched->locks = touched->unlocks = false;
 	if (agent == T_CLOCK) {
 		if (may_tick())
-			touch_clock(&touched);
+			touch_clock(touched);
 	} else if (owner < machine.n_threads) {
 		const t_thread *thread = &machine.threads[owner];
 
 		if (agent != owner && thread->n_delayed > 0)
-			touch(&touched, (uintptr_t)thread->delayed[0].at, thread->delayed[0].size,
+			touch(touched, (uintptr_t)thread->delayed[0].at, thread->delayed[0].size,
 			      true);
 		else if (agent == owner && !thread->ended)
-			touch_op(&touched, &thread->op);
+			touch_op(touched, &thread->op);
 	}
-	return touched;
 }
 
 static bool would_succeed(const struct op *op)
@@ -1072,7 +1070,7 @@ static void perform(t_thread *thread, unsigned way, t_step *step)
 		break;
 	case LAST:
 		machine.between = false;
-		step->ended = true;
+		step->barrier = true;
 		break;
 	default:
 		break;
@@ -1115,7 +1113,7 @@ static void step_thread(int agent, unsigned way, t_step *step)
 	t_thread *thread = &machine.threads[agent];
 	struct op before = thread->op;
 
-	step->touched = t_machine_pending(agent);
+	t_machine_pending(agent, &step->touched);
 	step->settled = settles(&before);
 	if (touches_memory(before.kind))
 		check_alive(thread, before.at, before.site.what);
@@ -1130,7 +1128,13 @@ static void step_thread(int agent, unsigned way, t_step *step)
 
 void t_machine_step(int agent, unsigned way, t_step *step)
 {
-	*step = (t_step){ .joined = -1 };
+	/* Field by field: this is where the time goes. */
+	step->touched.n = 0;
+	step->touched.locks = step->touched.unlocks = false;
+	step->barrier = step->delayed = step->settled = step->settled_all = false;
+	step->joined = -1;
+	step->woken = 0;
+	step->text[0] = '\0';
 	if (agent == T_CLOCK)
 		tick(step);
 	else if (agent >= T_THREADS)

@@ -45,7 +45,6 @@ typedef struct t_step {
 	bool settled_all; /* for all queues */
 	int joined;       /* the thread whose end it waited for; -1 */
 	uint32_t woken;   /* threads */
-	bool ended;       /* the scenario says that enumeration ends */
 	char text[160];
 } t_step;
 
@@ -56,7 +55,7 @@ void t_machine_start(const t_scenario *scenario, const t_mutant *mutant, bool te
 uint32_t t_machine_enabled(void);
 
 /* What the agent's next step touches, or would; nothing: it has none, or touches nothing. */
-t_footprint t_machine_pending(int agent);
+void t_machine_pending(int agent, t_footprint *touched);
 
 /* How many ways its next step has. */
 unsigned t_machine_ways(int agent);
