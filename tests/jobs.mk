@@ -77,7 +77,8 @@ tests_test_jobs_queue_SOURCES = tests/test_jobs_queue.c tests/jobs_util.h tests/
 tests_test_jobs_queue_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_jobs_queue_LDFLAGS = $(WRAP_MEMORY) -Wl,--wrap=syscall
 tests_test_jobs_queue_LDADD = $(TEST_JOBS) $(TEST_LIBS)
-tests_test_jobs_room_SOURCES = tests/test_jobs_room.c tests/jobs_util.h
+tests_test_jobs_room_SOURCES = tests/test_jobs_room.c tests/jobs_util.h tests/batch_util.h tests/onnx_text.c \
+	tests/onnx_text.h
 tests_test_jobs_room_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_jobs_room_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 tests_test_jobs_deadline_SOURCES = tests/test_jobs_deadline.c tests/jobs_util.h

@@ -2,7 +2,7 @@
 /* Submitting to a full lane: waiting for room, and being told when there may be some. */
 #include "config.h"
 
-#include "jobs_util.h"
+#include "batch_util.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -400,6 +400,29 @@ START_TEST(kept_futures_take_no_bytes)
 }
 END_TEST
 
+/* In a slot whose last job read something. */
+START_TEST(a_model_that_reads_nothing)
+{
+	const psg_worker_options options = { .lane_capacity = 1, .lane_bytes = BYTES_EACH };
+	psg_model *model = t_model("opset 13; w k 2 = 1 -1; Relu k > y; out y");
+	psg_op op = relu_of_400();
+	psg_future *future;
+	psg_worker *worker;
+
+	ck_assert_int_eq(psg_worker_open("reference", &options, &worker, NULL), PSG_OK);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(psg_submit(worker, &op, NULL, &future, NULL), PSG_OK);
+		ck_assert_int_eq(t_finish(future), PSG_OK);
+		ck_assert_int_eq(psg_submit_model(worker, model, NULL, 0, NULL, &future, NULL),
+				 PSG_OK);
+		ck_assert_int_eq(t_finish(future), PSG_OK);
+	}
+	psg_worker_close(worker);
+	psg_model_unref(model);
+	psg_tensor_unref(op.in[0]);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {
@@ -414,6 +437,7 @@ int main(void)
 		bytes_are_bounded,
 		one_that_is_larger,
 		kept_futures_take_no_bytes,
+		a_model_that_reads_nothing,
 	};
 
 	return t_run("room", tests, T_COUNT(tests));

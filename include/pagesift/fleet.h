@@ -16,6 +16,9 @@
  * until then.  When all devices are lost, an operator or model run is done on one core of the
  * CPU where its options or the fleet's allow that; the rest ends with DEVICE_LOST.
  *
+ * A device that does not answer (stall_limit_ns in job.h) gets no jobs until it does; those that it
+ * had end with STALLED.
+ *
  * A fleet's future is a worker's future: all of job.h holds for it, waiting, deadlines, priorities,
  * cancelling, callbacks and completion queues among it, also while its job goes from one device to
  * another; then it is queued again.  But the thread of any of the fleet's devices that waits for a
@@ -102,10 +105,10 @@ typedef struct psg_fleet_device {
 	/* Its worker, borrowed, for stats.h and health; NULL as above.  What is submitted to it
 	 * counts as the fleet's.  Not to be drained, aborted or closed. */
 	psg_worker *worker;
-	psg_error health;             /* code OK; else why it gets no jobs: lost, or not opened */
-	uint64_t queued;              /* jobs that it has now, with the running one */
-	int64_t expected_ns;          /* how long these take, by what is known of their kinds */
-	uint64_t routed;              /* jobs that it was chosen for */
+	psg_error health;    /* code OK; else why it gets no jobs: lost, stalled, not opened */
+	uint64_t queued;     /* jobs that it has now, with the running one */
+	int64_t expected_ns; /* how long these take, by what is known of their kinds */
+	uint64_t routed;     /* jobs that it was chosen for */
 	uint64_t moved_in, moved_out; /* jobs that came from lost devices, that went to others */
 } psg_fleet_device;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a thread is in that may take long or never end, such as a call of a driver, for others to
- * tell.  Costs a store where somebody watches, and a look where nobody does.
+ * tell.  Costs a few stores where somebody watches, and a look where nobody does.
  */
 #ifndef PSG_BASE_PHASE_H
 #define PSG_BASE_PHASE_H

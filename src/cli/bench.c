@@ -74,6 +74,16 @@ psg_status cli_bench_model(const char *folder, psg_ocr_file file, psg_model **ou
 	return status;
 }
 
+psg_status cli_bench_finish(psg_future *future, psg_error *error)
+{
+	psg_status status = psg_future_wait(future);
+
+	if (status != PSG_OK)
+		(void)psg_future_error(future, error);
+	psg_future_release(future);
+	return status;
+}
+
 void cli_bench_fill(psg_tensor *tensor)
 {
 	float *data = psg_tensor_data(tensor);

@@ -11,6 +11,22 @@ cli_exit cli_bench_jobs(int argc, char **argv);
 cli_exit cli_bench_pages(int argc, char **argv);
 cli_exit cli_bench_share(int argc, char **argv);
 
+/* How often: `what` says of what, with the default. */
+#define CLI_BENCH_REPEAT(type, member, what, limit)                                                \
+	{                                                                                          \
+		.letter = 'r', .name = "repeat", .value = "N", .help = (what),                     \
+		.field = offsetof(type, member), .parse = cli_parse_int, .least = 1,               \
+		.most = (limit)                                                                    \
+	}
+
+/* For cli_bench_device. */
+#define CLI_BENCH_DEVICE(type, member)                                                             \
+	{                                                                                          \
+		.name = "device", .value = "DEVICE",                                               \
+		.help = "cpu, cpu:CORES, cuda or cuda:N; default: the first GPU, or else cpu",     \
+		.field = offsetof(type, member), .parse = cli_parse_text                           \
+	}
+
 /* Milliseconds since a time of psg_now_ns. */
 double cli_ms_since(int64_t begin_ns);
 
@@ -29,6 +45,9 @@ const char *cli_bench_device(const char *asked);
 /* The model of that kind, as pages use it. */
 psg_status cli_bench_model(const char *folder, psg_ocr_file file, psg_model **out,
 			   psg_error *error);
+
+/* Waits, and releases it. */
+psg_status cli_bench_finish(psg_future *future, psg_error *error);
 
 /* Any numbers, where what they are makes no difference to the time. */
 void cli_bench_fill(psg_tensor *tensor);

@@ -34,21 +34,10 @@ struct values {
 };
 
 static const cli_option options[] = {
-	{ .name = "device",
-	  .value = "DEVICE",
-	  .help = "cpu, cpu:CORES, cuda or cuda:N; default: the first GPU, or else cpu",
-	  .field = offsetof(struct values, device),
-	  .parse = cli_parse_text },
+	CLI_BENCH_DEVICE(struct values, device),
 	CLI_OPTION_MODELS(struct values, models),
-	{ .letter = 'r',
-	  .name = "repeat",
-	  .value = "N",
-	  .help = "rounds that count; default: 5",
-	  .field = offsetof(struct values, repeat),
-	  .parse = cli_parse_int,
-	  .least = 1,
-	  .most = 1000 },
-	{ .name = "json", .help = "print JSON", .field = offsetof(struct values, json) },
+	CLI_BENCH_REPEAT(struct values, repeat, "rounds that count; default: 5", 1000),
+	CLI_OPTION_JSON(struct values, json),
 };
 
 static const cli_usage usage = {
@@ -74,23 +63,13 @@ struct bench {
 
 /* --- one after the other --- */
 
-static psg_status finish(psg_future *future, psg_error *error)
-{
-	psg_status status = psg_future_wait(future);
-
-	if (status != PSG_OK)
-		(void)psg_future_error(future, error);
-	psg_future_release(future);
-	return status;
-}
-
 static psg_status run_job(const struct bench *bench, psg_tensor *input, psg_error *error)
 {
 	psg_future *future = NULL;
 	psg_status status =
 		psg_submit_model(bench->worker, bench->model, &input, 1, NULL, &future, error);
 
-	return status == PSG_OK ? finish(future, error) : status;
+	return status == PSG_OK ? cli_bench_finish(future, error) : status;
 }
 
 static psg_status run_sample(const struct bench *bench, psg_error *error)
@@ -98,7 +77,7 @@ static psg_status run_sample(const struct bench *bench, psg_error *error)
 	psg_future *future = NULL;
 	psg_status status = psg_batcher_submit(bench->batcher, bench->line, NULL, &future, error);
 
-	return status == PSG_OK ? finish(future, error) : status;
+	return status == PSG_OK ? cli_bench_finish(future, error) : status;
 }
 
 static psg_status run_line(const struct bench *bench, bool batched, psg_error *error)

@@ -52,15 +52,8 @@ static const cli_option options[] = {
 	  .parse = cli_parse_numbers,
 	  .least = 1,
 	  .most = 256 },
-	{ .letter = 'r',
-	  .name = "repeat",
-	  .value = "N",
-	  .help = "runs that count; default: 12",
-	  .field = offsetof(struct values, repeat),
-	  .parse = cli_parse_int,
-	  .least = 1,
-	  .most = 100000 },
-	{ .name = "json", .help = "print JSON", .field = offsetof(struct values, json) },
+	CLI_BENCH_REPEAT(struct values, repeat, "runs that count; default: 12", 100000),
+	CLI_OPTION_JSON(struct values, json),
 };
 
 static const cli_usage usage = {

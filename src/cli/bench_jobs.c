@@ -22,15 +22,9 @@ static const cli_option options[] = {
 	  .parse = cli_parse_numbers,
 	  .least = 1,
 	  .most = CLI_JOBS_PRODUCERS },
-	{ .letter = 'r',
-	  .name = "repeat",
-	  .value = "N",
-	  .help = "rounds, in each of which all systems are measured; default: 5",
-	  .field = offsetof(struct values, repeat),
-	  .parse = cli_parse_int,
-	  .least = 1,
-	  .most = 1000 },
-	{ .name = "json", .help = "print JSON", .field = offsetof(struct values, json) },
+	CLI_BENCH_REPEAT(struct values, repeat,
+			 "rounds, in each of which all systems are measured; default: 5", 1000),
+	CLI_OPTION_JSON(struct values, json),
 };
 
 static const cli_usage usage = {

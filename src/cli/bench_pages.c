@@ -39,15 +39,8 @@ static const cli_option options[] = {
 	  .field = offsetof(struct values, device),
 	  .parse = cli_parse_text },
 	CLI_OPTION_MODELS(struct values, models),
-	{ .letter = 'r',
-	  .name = "repeat",
-	  .value = "N",
-	  .help = "times that each page is read; default: 5",
-	  .field = offsetof(struct values, repeat),
-	  .parse = cli_parse_int,
-	  .least = 1,
-	  .most = 100000 },
-	{ .name = "json", .help = "print JSON", .field = offsetof(struct values, json) },
+	CLI_BENCH_REPEAT(struct values, repeat, "times that each page is read; default: 5", 100000),
+	CLI_OPTION_JSON(struct values, json),
 };
 
 static const cli_usage usage = {

@@ -38,21 +38,10 @@ struct values {
 };
 
 static const cli_option options[] = {
-	{ .name = "device",
-	  .value = "DEVICE",
-	  .help = "cpu, cpu:CORES, cuda or cuda:N; default: the first GPU, or else cpu",
-	  .field = offsetof(struct values, device),
-	  .parse = cli_parse_text },
+	CLI_BENCH_DEVICE(struct values, device),
 	CLI_OPTION_MODELS(struct values, models),
-	{ .letter = 'r',
-	  .name = "repeat",
-	  .value = "N",
-	  .help = "rounds that count; default: 5",
-	  .field = offsetof(struct values, repeat),
-	  .parse = cli_parse_int,
-	  .least = 1,
-	  .most = 1000 },
-	{ .name = "json", .help = "print JSON", .field = offsetof(struct values, json) },
+	CLI_BENCH_REPEAT(struct values, repeat, "rounds that count; default: 5", 1000),
+	CLI_OPTION_JSON(struct values, json),
 };
 
 static const cli_usage usage = {
@@ -104,11 +93,8 @@ static psg_status run_model(psg_worker *worker, psg_model *model, psg_tensor *in
 
 	if (status != PSG_OK)
 		return status;
-	status = psg_future_wait(future);
+	status = cli_bench_finish(future, error);
 	*ms = cli_ms_since(begin);
-	if (status != PSG_OK)
-		(void)psg_future_error(future, error);
-	psg_future_release(future);
 	return status;
 }
 

@@ -58,16 +58,6 @@ psg_status cli_crowd_join(cli_crowd *crowd, psg_error *error)
 
 /* --- a flood --- */
 
-static psg_status finish(psg_future *future, psg_error *error)
-{
-	psg_status status = psg_future_wait(future);
-
-	if (status != PSG_OK)
-		(void)psg_future_error(future, error);
-	psg_future_release(future);
-	return status;
-}
-
 /* In the end those that still wait are dropped, and do not run. */
 psg_status cli_flood_member(cli_crowd *crowd, void *user, psg_error *error)
 {
@@ -81,7 +71,7 @@ psg_status cli_flood_member(cli_crowd *crowd, void *user, psg_error *error)
 
 		lines[i] = NULL;
 		if (oldest != NULL)
-			status = finish(oldest, error);
+			status = cli_bench_finish(oldest, error);
 		if (status == PSG_OK)
 			status = psg_batcher_submit(flood->batcher, flood->line, NULL, &lines[i],
 						    error);
@@ -108,7 +98,7 @@ psg_status cli_patient_member(cli_crowd *crowd, void *user, psg_error *error)
 
 		status = psg_batcher_submit(office->batcher, office->line, NULL, &future, error);
 		if (status == PSG_OK)
-			status = finish(future, error);
+			status = cli_bench_finish(future, error);
 		if (status != PSG_OK)
 			break;
 		count(&office->served);

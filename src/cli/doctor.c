@@ -21,7 +21,7 @@ static const cli_option options[] = {
 	  .help = "do not test the kernels nor measure: that takes about a second, and some more "
 		  "where the driver has to compile them first",
 	  .field = offsetof(struct values, quick) },
-	{ .name = "json", .help = "print JSON", .field = offsetof(struct values, json) },
+	CLI_OPTION_JSON(struct values, json),
 };
 
 static const cli_usage usage = {

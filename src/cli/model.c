@@ -27,7 +27,7 @@ static const cli_option options[] = {
 	  .field = offsetof(struct values, shapes),
 	  .parse = cli_parse_shape },
 	CLI_OPTION_DEVICE(struct values, device),
-	{ .name = "json", .help = "print JSON", .field = offsetof(struct values, json) },
+	CLI_OPTION_JSON(struct values, json),
 };
 
 static const cli_usage usage = {

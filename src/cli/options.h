@@ -62,6 +62,11 @@ typedef struct cli_usage {
 		.field = offsetof(type, member), .parse = cli_parse_text                           \
 	}
 
+#define CLI_OPTION_JSON(type, member)                                                              \
+	{                                                                                          \
+		.name = "json", .help = "print JSON", .field = offsetof(type, member)              \
+	}
+
 /*
  * Reads argv[1] and on into `values`, which hold the defaults.  The operands are moved to argv[1]
  * and on, *n of them.  False: there is nothing more to do, exit with *result: help was shown, or

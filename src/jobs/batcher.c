@@ -119,10 +119,13 @@ psg_status psg_batcher_submit(psg_batcher *batcher, psg_tensor *sample,
 {
 	psgi_extra *extra;
 	psgi_job *job;
+	uint64_t bytes = 0;
 	psg_status status = check_sample(batcher, sample, error);
 
-	if (status == PSG_OK)
-		status = psgi_submit_take(batcher->worker, options, &sample, 1, &job, error);
+	if (status == PSG_OK) {
+		bytes = psgi_submit_bytes(batcher->worker, &sample, 1);
+		status = psgi_submit_take(batcher->worker, options, bytes, &job, error);
+	}
 	if (status != PSG_OK)
 		return psgi_submit_refused(out, status);
 	/* Relaxed: the caller has the handle. */
@@ -130,6 +133,7 @@ psg_status psg_batcher_submit(psg_batcher *batcher, psg_tensor *sample,
 	job->kind = PSGI_JOB_SAMPLE;
 	extra = psgi_extra_of(job);
 	extra->n_out = 0;
+	extra->bytes = bytes;
 	extra->sample.batcher = batcher;
 	extra->sample.in = psg_tensor_ref(sample);
 	extra->sample.shape = *psg_tensor_shape(sample);

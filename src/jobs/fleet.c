@@ -494,7 +494,7 @@ static void add_worker(psg_fleet_stats *sum, const psg_worker *worker)
 	sum->expired += stats.expired;
 	sum->recomputed += stats.recomputed;
 	sum->queued += stats.queued;
-	sum->lost += psg_worker_health(worker, NULL) != PSG_OK;
+	sum->lost += atomic_load_explicit(&worker->executor->is_lost, memory_order_relaxed);
 }
 
 psg_status psg_fleet_stats_get(const psg_fleet *fleet, psg_fleet_stats *stats)

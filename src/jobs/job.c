@@ -10,6 +10,7 @@
 #include "jobs/fleet.h"
 #include "jobs/lane.h"
 #include "jobs/observe.h"
+#include "ops/ops.h"
 
 #include <stdlib.h>
 
@@ -269,8 +270,7 @@ uint64_t psgi_tensors_bytes(psg_tensor *const *tensors, size_t n)
 
 	for (size_t i = 0; i < n; i++)
 		if (tensors[i] != NULL)
-			bytes += (uint64_t)psg_shape_elements(psg_tensor_shape(tensors[i])) *
-				 psg_dtype_size(psg_tensor_dtype(tensors[i]));
+			bytes += psgi_tensor_bytes(tensors[i]);
 	return bytes;
 }
 

@@ -121,7 +121,6 @@ static void set_stalled(psg_worker *worker, const char *call, int64_t now_ns)
 		/* Release: what psg_worker_health tells of it. */
 		atomic_store_explicit(&worker->stalled, true, memory_order_release);
 	}
-	psgi_full_fence(); /* see psgi_lane_wait */
 	psgi_worker_wake_producers(worker);
 	end_jobs(worker);
 	psgi_event_signal(&worker->executor->news); /* who closes the worker leaves it */
@@ -151,4 +150,20 @@ int64_t psgi_stall_look(void *user, int64_t now_ns)
 		set_stalled(worker, call, now_ns);
 	}
 	return now_ns + stall->limit_ns / LOOKS;
+}
+
+/* Acquire: the call, and since when. */
+psg_status psgi_stall_tell(const psg_worker *worker, psg_error *error)
+{
+	const psgi_stall *stall = &worker->stall;
+	int64_t since;
+
+	if (!atomic_load_explicit(&worker->stalled, memory_order_acquire))
+		return PSG_OK;
+	since = atomic_load_explicit(&stall->at_ns, memory_order_relaxed);
+	return psgi_fail(error, PSG_STALLED,
+			 "%s: the device does not answer: '%s' has not returned for %.3g s",
+			 worker->executor->info.name,
+			 atomic_load_explicit(&stall->in, memory_order_relaxed),
+			 (double)(psg_now_ns() - since) / (double)PSG_SECOND);
 }

@@ -21,7 +21,7 @@ typedef struct psgi_stall {
 	int64_t limit_ns;       /* constant; 0: nobody looks */
 	uint32_t begun;         /* calls that the executor had begun at the last look */
 	int64_t since_ns;       /* when that was seen first */
-	_Atomic int64_t at_ns;  /* when it stalled last */
+	_Atomic int64_t at_ns;  /* of the last stall: since when */
 	const char *_Atomic in; /* the call */
 	_Atomic uint64_t times; /* that it did */
 } psgi_stall;
@@ -38,6 +38,9 @@ void psgi_stall_mark(struct psg_worker *worker, psgi_job *job);
 /* It has run and is the caller's to end; false: it has ended, and only psgi_stall_drop is left. */
 bool psgi_stall_reclaim(struct psg_worker *worker, psgi_job *job);
 void psgi_stall_drop(psgi_job *job);
+
+/* STALLED, with the call and since when; OK: the worker is not. */
+psg_status psgi_stall_tell(const struct psg_worker *worker, psg_error *error);
 
 /* Has the job that runs been ended? */
 bool psgi_stall_took(const struct psg_worker *worker, const psgi_job *job);

@@ -31,11 +31,12 @@ static psg_status refuse_full(const psg_worker *worker, psgi_lane *lane, uint64_
 		(void)snprintf(later, sizeof(later), "in about %.3g s",
 			       (double)after_ns / (double)PSG_SECOND);
 	if (goal != 0)
-		return psgi_fail(error, PSG_FULL,
-				 "this thread's jobs read %llu bytes, and with one more than the "
-				 "%llu that it may have%s: try again %s",
-				 (unsigned long long)psgi_lane_bytes(lane),
-				 (unsigned long long)worker->lane_bytes, waited, later);
+		return psgi_fail(
+			error, PSG_FULL,
+			"this thread's jobs read %llu bytes; with this one they would read "
+			"more than the %llu that they may%s: try again %s",
+			(unsigned long long)psgi_lane_bytes(lane),
+			(unsigned long long)worker->lane_bytes, waited, later);
 	return psgi_fail(error, PSG_FULL,
 			 "all %u jobs that one thread may have are in use%s: release futures, or "
 			 "try again %s",
@@ -47,14 +48,12 @@ static psg_status refuse_ending(psg_error *error)
 	return psgi_fail(error, PSG_SHUTDOWN, "the worker takes no more jobs");
 }
 
-/* Does it refuse all jobs, for now or for ever? */
+/* Why it takes no jobs at all; OK: it does. */
 static psg_status refuse_all(const psg_worker *worker, psg_error *error)
 {
 	if (atomic_load_explicit(&worker->refusing, memory_order_relaxed))
 		return refuse_ending(error);
-	if (atomic_load_explicit(&worker->stalled, memory_order_relaxed))
-		return psg_worker_health(worker, error) == PSG_STALLED ? PSG_STALLED : PSG_OK;
-	return PSG_OK;
+	return psgi_stall_tell(worker, error);
 }
 
 /* As if it were the last to run; floating point, which does not overflow. */
@@ -156,10 +155,14 @@ static void set_options(psgi_job *job, const psg_job_options *options)
 				      memory_order_relaxed);
 }
 
-psg_status psgi_submit_take(psg_worker *worker, const psg_job_options *options,
-			    psg_tensor *const *in, size_t n_in, psgi_job **out, psg_error *error)
+uint64_t psgi_submit_bytes(const psg_worker *worker, psg_tensor *const *in, size_t n_in)
 {
-	uint64_t bytes = worker->lane_bytes != 0 && in != NULL ? psgi_tensors_bytes(in, n_in) : 0;
+	return worker->lane_bytes != 0 ? psgi_tensors_bytes(in, n_in) : 0;
+}
+
+psg_status psgi_submit_take(psg_worker *worker, const psg_job_options *options, uint64_t bytes,
+			    psgi_job **out, psg_error *error)
+{
 	uint64_t goal;
 	psgi_lane *lane = NULL;
 	psgi_job *job = NULL;
@@ -182,8 +185,6 @@ psg_status psgi_submit_take(psg_worker *worker, const psg_job_options *options,
 	}
 	if (status != PSG_OK)
 		return status;
-	if (in != NULL)
-		psgi_extra_of(job)->bytes = bytes;
 	lane->bytes += bytes;
 	job->rank = (uint8_t)(PSGI_NORMAL - options->priority);
 	job->cpu_fallback = options->cpu_fallback;
@@ -296,7 +297,7 @@ psg_status psg_submit_function(psg_worker *worker, psg_job_fn fn, void *arg,
 			       const psg_job_options *options, psg_future **out, psg_error *error)
 {
 	psgi_job *job;
-	psg_status status = psgi_submit_take(worker, options, NULL, 0, &job, error);
+	psg_status status = psgi_submit_take(worker, options, 0, &job, error);
 
 	if (status != PSG_OK)
 		return psgi_submit_refused(out, status);
@@ -320,15 +321,19 @@ psg_status psg_submit(psg_worker *worker, const psg_op *op, const psg_job_option
 	psg_dtype dtypes[PSG_MAX_OUTPUTS];
 	psgi_job *job;
 	size_t n_out;
+	uint64_t bytes = 0;
 	psg_status status = psg_op_infer(op, shapes, dtypes, &n_out, error);
 
-	if (status == PSG_OK)
-		status = psgi_submit_take(worker, options, op->in, op->n_in, &job, error);
+	if (status == PSG_OK) {
+		bytes = psgi_submit_bytes(worker, op->in, op->n_in);
+		status = psgi_submit_take(worker, options, bytes, &job, error);
+	}
 	if (status != PSG_OK)
 		return psgi_submit_refused(out, status);
 	job->kind = PSGI_JOB_OP;
 	psgi_extra_of(job)->op = *op;
 	psgi_extra_of(job)->n_out = 0;
+	psgi_extra_of(job)->bytes = bytes;
 	for (size_t i = 0; i < op->n_in; i++)
 		if (op->in[i] != NULL)
 			(void)psg_tensor_ref(op->in[i]);
@@ -355,20 +360,24 @@ psg_status psg_submit_model(psg_worker *worker, psg_model *model, psg_tensor *co
 {
 	psgi_extra *extra;
 	psgi_job *job;
+	uint64_t bytes = 0;
 	psg_status status = check_inputs(model, in, n_in, error);
 
-	if (status == PSG_OK)
-		status = psgi_submit_take(worker, options, in, n_in, &job, error);
+	if (status == PSG_OK) {
+		bytes = psgi_submit_bytes(worker, in, n_in);
+		status = psgi_submit_take(worker, options, bytes, &job, error);
+	}
 	if (status != PSG_OK)
 		return psgi_submit_refused(out, status);
 	extra = psgi_extra_of(job);
 	extra->n_out = 0;
+	extra->bytes = bytes;
 	extra->model.in = extra->model.few;
 	if (n_in > PSGI_SLOT_TENSORS) {
 		extra->model.in = calloc(n_in, sizeof(psg_tensor *));
 		if (extra->model.in == NULL) {
 			psgi_job_clear_options(job);
-			job->lane->bytes -= extra->bytes;
+			job->lane->bytes -= bytes;
 			psgi_lane_untake(job->lane, job);
 			return psgi_submit_refused(
 				out, psgi_fail(error, PSG_NOMEM,

@@ -6,9 +6,13 @@
 #include "jobs/worker.h"
 
 /* A slot of this thread's lane, with all options in it; NULL: none is set.  As psg_submit says.
- * `in`: what the job reads; NULL: it is a function. */
-psg_status psgi_submit_take(psg_worker *worker, const psg_job_options *options,
-			    psg_tensor *const *in, size_t n_in, psgi_job **out, psg_error *error);
+ * `bytes` are counted as read by the job until it lets go of psgi_extra.bytes, which the caller
+ * sets. */
+psg_status psgi_submit_take(psg_worker *worker, const psg_job_options *options, uint64_t bytes,
+			    psgi_job **out, psg_error *error);
+
+/* What a job that reads these counts as; 0 where there is no bound. */
+uint64_t psgi_submit_bytes(const psg_worker *worker, psg_tensor *const *in, size_t n_in);
 
 /* Cannot fail.  `out` may be NULL. */
 void psgi_submit_commit(psg_worker *worker, psgi_job *job, psg_future **out);

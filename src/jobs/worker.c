@@ -157,18 +157,6 @@ const psg_device_info *psg_worker_device(const psg_worker *worker)
 	return &worker->executor->info;
 }
 
-static psg_status tell_stalled(const psg_worker *worker, psg_error *error)
-{
-	const psgi_stall *stall = &worker->stall;
-	int64_t since = atomic_load_explicit(&stall->at_ns, memory_order_relaxed);
-
-	return psgi_fail(error, PSG_STALLED,
-			 "%s: the device does not answer: '%s' has not returned for %.3g s",
-			 worker->executor->info.name,
-			 atomic_load_explicit(&stall->in, memory_order_relaxed),
-			 (double)(psg_now_ns() - since) / (double)PSG_SECOND);
-}
-
 psg_status psg_worker_health(const psg_worker *worker, psg_error *error)
 {
 	const psgi_executor *executor = worker->executor;
@@ -178,10 +166,7 @@ psg_status psg_worker_health(const psg_worker *worker, psg_error *error)
 			*error = executor->lost;
 		return executor->lost.code;
 	}
-	/* Acquire: the call, and since when. */
-	if (atomic_load_explicit(&worker->stalled, memory_order_acquire))
-		return tell_stalled(worker, error);
-	return PSG_OK;
+	return psgi_stall_tell(worker, error);
 }
 
 static bool forked(const psg_worker *worker)

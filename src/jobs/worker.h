@@ -24,6 +24,7 @@ struct psg_worker {
 	atomic_bool stalled;
 	atomic_bool dropping; /* jobs that have not started end with SHUTDOWN */
 	atomic_bool closing;  /* the executor lets it go when it has nothing left */
+	uint64_t lane_bytes;  /* constant, 0: no bound; here, because each submission reads it */
 	/* A job was put before others that wait: look at the lanes before the next one. */
 	alignas(PSGI_CACHE_LINE) atomic_bool urgent;
 	psgi_job *_Atomic moved; /* jobs that other members of its fleet send, the last one first */
@@ -37,7 +38,6 @@ struct psg_worker {
 	psgi_turn turn;
 	psgi_memory_account *account; /* NULL: its memory has no bound of its own */
 	double memory_share;          /* constant */
-	uint64_t lane_bytes;          /* constant; 0: no bound */
 	psgi_queue queue;
 	psgi_lane *polled;   /* lanes that need not mark themselves: the worker looks */
 	int64_t looked_ns;   /* when the lanes were last looked at */

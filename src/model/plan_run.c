@@ -224,12 +224,6 @@ static psg_status take(const struct run *run, size_t bytes, void **out, psg_erro
 		       : psgi_fail(error, PSG_NOMEM, "no memory for a run of %zu bytes", bytes);
 }
 
-static size_t bytes_of(const psg_tensor *tensor)
-{
-	return (size_t)psg_shape_elements(psg_tensor_shape(tensor)) *
-	       psg_dtype_size(psg_tensor_dtype(tensor));
-}
-
 static size_t widths_bytes(const psgi_plan *plan)
 {
 	return plan->flow.n_widths * plan->samples * sizeof(int32_t);
@@ -243,7 +237,7 @@ static psg_status upload(struct run *run, psg_error *error)
 	psg_status status = PSG_OK;
 
 	for (size_t i = 0; i < plan->flow.graph->n_inputs && status == PSG_OK; i++) {
-		size_t bytes = bytes_of(run->in[i]);
+		size_t bytes = psgi_tensor_bytes(run->in[i]);
 
 		status = take(run, bytes, &run->in_data[i], error);
 		if (status == PSG_OK)
@@ -252,7 +246,7 @@ static psg_status upload(struct run *run, psg_error *error)
 						     error);
 	}
 	for (size_t i = 0; i < plan->flow.graph->n_outputs && status == PSG_OK; i++)
-		status = take(run, bytes_of(run->out[i]), &run->out_data[i], error);
+		status = take(run, psgi_tensor_bytes(run->out[i]), &run->out_data[i], error);
 	if (status == PSG_OK && run->ragged) {
 		void *valid;
 
@@ -271,7 +265,7 @@ static psg_status download(const struct run *run, psg_error *error)
 
 	for (size_t i = 0; i < run->plan->flow.graph->n_outputs && status == PSG_OK; i++)
 		status = psgi_gpu_copy_out(run->device, psg_tensor_data(run->out[i]),
-					   run->out_data[i], bytes_of(run->out[i]), error);
+					   run->out_data[i], psgi_tensor_bytes(run->out[i]), error);
 	return status;
 }
 

@@ -49,8 +49,7 @@ static int64_t weight_bytes(const psg_model *model)
 		const psg_tensor *tensor = model->graph->values[i].constant;
 
 		if (tensor != NULL)
-			bytes += psg_shape_elements(psg_tensor_shape(tensor)) *
-				 (int64_t)psg_dtype_size(psg_tensor_dtype(tensor));
+			bytes += (int64_t)psgi_tensor_bytes(tensor);
 	}
 	return bytes;
 }

@@ -79,21 +79,15 @@ static struct weights *weights_of(psg_device *device)
 	return device->weights;
 }
 
-static size_t bytes_of(const psg_tensor *tensor)
-{
-	return (size_t)psg_shape_elements(psg_tensor_shape(tensor)) *
-	       psg_dtype_size(psg_tensor_dtype(tensor));
-}
-
 size_t psgi_weight_bytes(const psg_device *device, const psg_tensor *tensor)
 {
-	return psgi_gpu_block_bytes(device, bytes_of(tensor) + 1);
+	return psgi_gpu_block_bytes(device, psgi_tensor_bytes(tensor) + 1);
 }
 
 static psg_status upload(psg_device *device, const psg_tensor *tensor, void **data,
 			 psg_error *error)
 {
-	size_t bytes = bytes_of(tensor);
+	size_t bytes = psgi_tensor_bytes(tensor);
 	psg_status status = psgi_gpu_alloc_lasting(device, bytes + 1, data, error);
 
 	if (status != PSG_OK)

@@ -89,6 +89,9 @@ const char *psgi_shape_text(const psg_shape *shape, char *text);
 /* A shape with valid rank, dimensions >= 0 and elements within PSG_MAX_ELEMENTS? */
 psg_status psgi_shape_check(const psg_shape *shape, psg_error *error);
 
+/* Of its elements. */
+size_t psgi_tensor_bytes(const psg_tensor *tensor);
+
 /* As psg_tensor_create, for a caller that writes every element: they are not set to zero. */
 psg_status psgi_tensor_create_raw(psg_dtype dtype, const psg_shape *shape, psg_tensor **out,
 				  psg_error *error);

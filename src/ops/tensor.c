@@ -292,6 +292,11 @@ const int32_t *psg_tensor_valid_widths(const psg_tensor *tensor, int32_t *axis)
 	return tensor->valid;
 }
 
+size_t psgi_tensor_bytes(const psg_tensor *tensor)
+{
+	return (size_t)psg_shape_elements(&tensor->shape) * psg_dtype_size(tensor->dtype);
+}
+
 psgi_view psgi_view_of(psg_tensor *tensor)
 {
 	return (psgi_view){
