@@ -89,12 +89,14 @@ START_TEST(larger_blocks_serve_smaller_requests)
 
 	for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++)
 		psgi_pool_add_idle(&pool, &blocks[i]);
-	ck_assert_ptr_null(psgi_pool_reuse(&pool, MIB / 8, 8)); /* the next is 32 times that */
-	ck_assert_ptr_null(psgi_pool_reuse(&pool, 10 * MIB, 8));
-	ck_assert_ptr_null(psgi_pool_reuse(&pool, 3 * MIB, 1)); /* what lasts wants its size */
-	ck_assert_ptr_eq(psgi_pool_reuse(&pool, 512, 1), &blocks[1]);
-	ck_assert_ptr_eq(psgi_pool_reuse(&pool, 2 * MIB, 8), &blocks[0]);
-	ck_assert_ptr_eq(psgi_pool_reuse(&pool, 2 * MIB, 8), &blocks[2]);
+	ck_assert_ptr_null(
+		psgi_pool_reuse(&pool, MIB / 8, 8, UINT64_MAX)); /* the next is 32 times that */
+	ck_assert_ptr_null(psgi_pool_reuse(&pool, 10 * MIB, 8, UINT64_MAX));
+	ck_assert_ptr_null(
+		psgi_pool_reuse(&pool, 3 * MIB, 1, UINT64_MAX)); /* what lasts wants its size */
+	ck_assert_ptr_eq(psgi_pool_reuse(&pool, 512, 1, UINT64_MAX), &blocks[1]);
+	ck_assert_ptr_eq(psgi_pool_reuse(&pool, 2 * MIB, 8, UINT64_MAX), &blocks[0]);
+	ck_assert_ptr_eq(psgi_pool_reuse(&pool, 2 * MIB, 8, UINT64_MAX), &blocks[2]);
 	psgi_pool_add_idle(&pool, &blocks[2]);
 	psgi_pool_add_idle(&pool, &blocks[0]);
 	ck_assert_ptr_null(psgi_pool_replaced(&pool, 2 * MIB));   /* all smaller are too small */

@@ -94,6 +94,9 @@ static void free_in_context(psgi_gpu *gpu)
 		(void)gpu->cuda->event_destroy(gpu->ahead_event);
 	if (gpu->compute_event != NULL)
 		(void)gpu->cuda->event_destroy(gpu->compute_event);
+	for (size_t i = 0; i < PSGI_GPU_POINTS; i++)
+		if (gpu->points[i].event != NULL)
+			(void)gpu->cuda->event_destroy(gpu->points[i].event);
 	psgi_gpu_free_pool(gpu);
 	if (pushed)
 		(void)gpu->cuda->context_pop(&context);

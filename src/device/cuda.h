@@ -70,6 +70,33 @@ psg_status psgi_gpu_copy_within(psg_device *device, void *to, const void *from, 
 psg_status psgi_gpu_copy_ahead(psg_device *device, void *to, const void *from, size_t bytes,
 			       psg_error *error);
 
+/*
+ * A point in the order of the work, behind all that was queued when it was set: for who queues the
+ * next run before the last one has ended.  Who set it clears it.
+ */
+typedef struct psgi_gpu_point {
+	uint64_t queued; /* as psgi_gpu counts */
+	int number;      /* of the device's event; -1: none was free */
+} psgi_gpu_point;
+
+/* Setting one costs nothing but when more work is queued behind it. */
+void psgi_gpu_point_set(psg_device *device, psgi_gpu_point *point);
+void psgi_gpu_point_clear(psg_device *device, const psgi_gpu_point *point);
+
+/* Nothing was queued behind it. */
+bool psgi_gpu_point_is_last(const psg_device *device, const psgi_gpu_point *point);
+
+/* Is the work up to there done, or has the driver failed?  Does not wait. */
+bool psgi_gpu_point_is_passed(psg_device *device, const psgi_gpu_point *point);
+
+/* As psgi_gpu_copy_out, but waits for the work up to that point only: on the second stream, while
+ * later work goes on. */
+psg_status psgi_gpu_copy_out_at(psg_device *device, const psgi_gpu_point *point, void *to,
+				const void *from, size_t bytes, psg_error *error);
+
+/* As psgi_device_free of what no work behind that point uses. */
+void psgi_gpu_free_at(psg_device *device, const psgi_gpu_point *point, void *memory);
+
 /* Sets each byte. */
 psg_status psgi_gpu_fill(psg_device *device, void *to, unsigned char value, size_t bytes,
 			 psg_error *error);
@@ -82,6 +109,10 @@ psg_status psgi_gpu_sync(psg_device *device, psg_error *error);
  * with the numbers.  It may still be in use by queued work of who freed it: use it in order.
  */
 psg_status psgi_gpu_alloc(psg_device *device, size_t bytes, void **out, psg_error *error);
+
+/* As psgi_gpu_alloc, for psgi_gpu_copy_ahead: rather a block that no queued work uses, for which
+ * the copy need not wait. */
+psg_status psgi_gpu_alloc_ahead(psg_device *device, size_t bytes, void **out, psg_error *error);
 
 /* As psgi_gpu_alloc, for what stays long, such as weights: the block is at most 1/8 larger than was
  * asked for, while one for a run may be an idle one of up to 8 times the size. */

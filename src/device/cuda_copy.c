@@ -37,12 +37,130 @@ static CUresult wait_for_event(const psgi_gpu *gpu, CUevent event)
 	return result;
 }
 
+/* --- points --- */
+
+static void note_done(psgi_gpu *gpu, uint64_t queued)
+{
+	if (queued > gpu->done)
+		gpu->done = queued;
+}
+
+void psgi_gpu_point_set(psg_device *device, psgi_gpu_point *point)
+{
+	psgi_gpu *gpu = psgi_gpu_of(device);
+
+	*point = (psgi_gpu_point){ gpu->queued, -1 };
+	for (int i = 0; i < PSGI_GPU_POINTS && point->number < 0; i++) {
+		if (gpu->points[i].set)
+			continue;
+		gpu->points[i].set = true;
+		gpu->points[i].recorded = false;
+		gpu->unrecorded = true;
+		point->number = i;
+	}
+}
+
+void psgi_gpu_point_clear(psg_device *device, const psgi_gpu_point *point)
+{
+	if (point->number >= 0)
+		psgi_gpu_of(device)->points[point->number].set = false;
+}
+
+bool psgi_gpu_point_is_last(const psg_device *device, const psgi_gpu_point *point)
+{
+	return point->queued == ((const psgi_gpu *)device)->queued;
+}
+
+static CUresult record(const psgi_gpu *gpu, psgi_gpu_event *event)
+{
+	if (event->event == NULL) {
+		CUresult result = gpu->cuda->event_create(&event->event, CU_EVENT_DISABLE_TIMING);
+
+		if (result != CUDA_SUCCESS) {
+			event->event = NULL;
+			return result;
+		}
+	}
+	return gpu->cuda->event_record(event->event, gpu->compute.stream);
+}
+
+/* More work comes: events are needed now.  Where one is not to be had, the work is waited for. */
+static psg_status record_points(psgi_gpu *gpu, psg_error *error)
+{
+	gpu->unrecorded = false;
+	for (size_t i = 0; i < PSGI_GPU_POINTS; i++) {
+		psgi_gpu_event *event = &gpu->points[i];
+		CUresult result;
+
+		if (!event->set || event->recorded)
+			continue;
+		result = record(gpu, event);
+		event->recorded = result == CUDA_SUCCESS;
+		if (event->recorded)
+			continue;
+		psgi_gpu_settle(gpu);
+		if (psgi_gpu_fail(gpu, result, "cuEventRecord", error) == PSG_DEVICE_LOST)
+			return PSG_DEVICE_LOST;
+	}
+	return PSG_OK;
+}
+
+static CUevent event_of(const psgi_gpu *gpu, const psgi_gpu_point *point)
+{
+	return point->number >= 0 && gpu->points[point->number].recorded
+		       ? gpu->points[point->number].event
+		       : NULL;
+}
+
+bool psgi_gpu_point_is_passed(psg_device *device, const psgi_gpu_point *point)
+{
+	psgi_gpu *gpu = psgi_gpu_of(device);
+	CUevent event = event_of(gpu, point);
+	CUresult result;
+
+	if (point->queued <= gpu->done)
+		return true;
+	if (event == NULL)
+		return false;
+	if (psgi_gpu_enter(gpu, NULL) != PSG_OK)
+		return true;
+	result = gpu->cuda->event_query(event);
+	if (result == CUDA_SUCCESS)
+		note_done(gpu, point->queued);
+	psgi_gpu_leave(gpu);
+	return result != CUDA_ERROR_NOT_READY;
+}
+
+/* The copies that are queued next come after the work up to the point. */
+static psg_status let_copies_wait(psgi_gpu *gpu, const psgi_gpu_point *point, psg_error *error)
+{
+	CUevent event = event_of(gpu, point);
+	CUresult result;
+
+	if (point->queued <= gpu->done)
+		return PSG_OK;
+	if (event != NULL) {
+		result = gpu->cuda->stream_wait(gpu->copy.stream, event, 0);
+		return result == CUDA_SUCCESS
+			       ? PSG_OK
+			       : psgi_gpu_fail(gpu, result, "cuStreamWaitEvent", error);
+	}
+	result = wait_for_stream(gpu, gpu->compute.stream);
+	if (result != CUDA_SUCCESS)
+		return psgi_gpu_fail(gpu, result, "cuStreamSynchronize", error);
+	gpu->done = gpu->queued;
+	return PSG_OK;
+}
+
 /* --- order --- */
 
 psg_status psgi_gpu_begin(psgi_gpu *gpu, psg_error *error)
 {
+	psg_status status = gpu->unrecorded ? record_points(gpu, error) : PSG_OK;
 	CUresult result;
 
+	if (status != PSG_OK)
+		return status;
 	gpu->queued++;
 	if (!gpu->ahead)
 		return PSG_OK;
@@ -282,37 +400,37 @@ static psg_status take_out(psgi_gpu *gpu, struct landing *landing, psg_error *er
 	return status;
 }
 
-static psg_status copy_all_out(psgi_gpu *gpu, char *to, const char *from, size_t bytes,
-			       psg_error *error)
+static psg_status copy_all_out(psgi_gpu *gpu, const psgi_lane *lane, char *to, const char *from,
+			       size_t bytes, psg_error *error)
 {
-	CUresult result = gpu->cuda->copy_out(to, to_address(from), bytes, gpu->compute.stream);
+	CUresult result = gpu->cuda->copy_out(to, to_address(from), bytes, lane->stream);
 
 	if (result != CUDA_SUCCESS)
 		return psgi_gpu_fail(gpu, result, "cuMemcpyDtoHAsync_v2", error);
-	result = wait_for_stream(gpu, gpu->compute.stream);
+	result = wait_for_stream(gpu, lane->stream);
 	return result == CUDA_SUCCESS ? PSG_OK
 				      : psgi_gpu_fail(gpu, result, "cuStreamSynchronize", error);
 }
 
 /* Queues one piece; the host takes out the one before meanwhile. */
-static psg_status copy_piece_out(psgi_gpu *gpu, struct landing *before, struct landing *piece,
-				 const char *from, psg_error *error)
+static psg_status copy_piece_out(psgi_gpu *gpu, psgi_lane *lane, struct landing *before,
+				 struct landing *piece, const char *from, psg_error *error)
 {
 	CUresult result = gpu->cuda->copy_out(piece->stage->memory, to_address(from), piece->bytes,
-					      gpu->compute.stream);
+					      lane->stream);
 	psg_status status;
 
 	if (result != CUDA_SUCCESS)
 		return psgi_gpu_fail(gpu, result, "cuMemcpyDtoHAsync_v2", error);
 	piece->stage->used = piece->bytes;
-	status = seal(gpu, &gpu->compute, piece->stage, error);
+	status = seal(gpu, lane, piece->stage, error);
 	if (status == PSG_OK)
 		status = take_out(gpu, before, error);
 	*before = *piece;
 	return status;
 }
 
-static psg_status copy_out(psgi_gpu *gpu, char *to, const char *from, size_t bytes,
+static psg_status copy_out(psgi_gpu *gpu, psgi_lane *lane, char *to, const char *from, size_t bytes,
 			   psg_error *error)
 {
 	struct landing before = { NULL, NULL, 0 };
@@ -321,17 +439,17 @@ static psg_status copy_out(psgi_gpu *gpu, char *to, const char *from, size_t byt
 	while (bytes > 0 && status == PSG_OK) {
 		struct landing piece = { NULL, to, bytes };
 
-		status = next_stage(gpu, &gpu->compute, &piece.stage, error);
+		status = next_stage(gpu, lane, &piece.stage, error);
 		if (status != PSG_OK)
 			return status;
 		if (!make_stage(gpu, piece.stage)) {
 			status = take_out(gpu, &before, error);
 			return status != PSG_OK ? status
-						: copy_all_out(gpu, to, from, bytes, error);
+						: copy_all_out(gpu, lane, to, from, bytes, error);
 		}
 		if (piece.bytes > PSGI_STAGE_BYTES)
 			piece.bytes = PSGI_STAGE_BYTES;
-		status = copy_piece_out(gpu, &before, &piece, from, error);
+		status = copy_piece_out(gpu, lane, &before, &piece, from, error);
 		to += piece.bytes;
 		from += piece.bytes;
 		bytes -= piece.bytes;
@@ -351,9 +469,32 @@ psg_status psgi_gpu_copy_out(psg_device *device, void *to, const void *from, siz
 	gpu->copies++;
 	status = psgi_gpu_begin(gpu, error);
 	if (status == PSG_OK)
-		status = copy_out(gpu, to, from, bytes, error);
+		status = copy_out(gpu, &gpu->compute, to, from, bytes, error);
 	if (status == PSG_OK && bytes > 0) {
 		gpu->done = gpu->queued;
+		psgi_gpu_marks_tell(gpu);
+	}
+	psgi_gpu_trace_copy(gpu, "copy out", bytes, begin);
+	psgi_gpu_leave(gpu);
+	return status;
+}
+
+psg_status psgi_gpu_copy_out_at(psg_device *device, const psgi_gpu_point *point, void *to,
+				const void *from, size_t bytes, psg_error *error)
+{
+	psgi_gpu *gpu = psgi_gpu_of(device);
+	int64_t begin = psgi_trace_begin();
+	psg_status status = psgi_gpu_enter(gpu, error);
+
+	if (status != PSG_OK)
+		return status;
+	gpu->copies++;
+	if (bytes > 0)
+		status = let_copies_wait(gpu, point, error);
+	if (status == PSG_OK)
+		status = copy_out(gpu, &gpu->copy, to, from, bytes, error);
+	if (status == PSG_OK && bytes > 0) {
+		note_done(gpu, point->queued);
 		psgi_gpu_marks_tell(gpu);
 	}
 	psgi_gpu_trace_copy(gpu, "copy out", bytes, begin);

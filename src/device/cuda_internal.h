@@ -36,6 +36,14 @@ typedef struct psgi_function {
 	uint64_t launches;
 } psgi_function;
 
+/* Points that are set at a time: of the run that ends next, and of the one behind it. */
+#define PSGI_GPU_POINTS 2
+
+typedef struct psgi_gpu_event {
+	CUevent event; /* NULL: not made yet */
+	bool set, recorded;
+} psgi_gpu_event;
+
 typedef struct psgi_gpu_marks psgi_gpu_marks; /* cuda_trace.h */
 
 typedef struct psgi_gpu {
@@ -53,6 +61,8 @@ typedef struct psgi_gpu {
 	bool ahead; /* copies on the copy stream that the compute stream has yet to wait for */
 	uint64_t queued,
 		done; /* work on the compute stream: so much queued, this much known done */
+	psgi_gpu_event points[PSGI_GPU_POINTS];
+	bool unrecorded; /* one is set whose event is to be recorded before more work is queued */
 	psgi_gpu_pool pool;
 	CUmodule modules[PSGI_FAMILIES];
 	psg_error *refused[PSGI_FAMILIES]; /* why the driver takes no code of it; NULL: unknown */

@@ -124,8 +124,10 @@ size_t psgi_gpu_block_bytes(const psg_device *device, size_t bytes)
 	return block_bytes((const psgi_gpu *)device, bytes);
 }
 
-/* A ratio of 1 is for what lasts, which takes nobody's place either. */
-static psg_status alloc(psgi_gpu *gpu, size_t bytes, size_t ratio, void **out, psg_error *error)
+/* A ratio of 1 is for what lasts, which takes nobody's place either.  Work up to `done` keeps
+ * nobody waiting. */
+static psg_status alloc(psgi_gpu *gpu, size_t bytes, size_t ratio, uint64_t done, void **out,
+			psg_error *error)
 {
 	size_t size = block_bytes(gpu, bytes);
 	psgi_block *block = NULL;
@@ -138,7 +140,7 @@ static psg_status alloc(psgi_gpu *gpu, size_t bytes, size_t ratio, void **out, p
 	status = size == 0 ? out_of_memory(gpu, bytes, error)
 			   : check_account(gpu, bytes, size, error);
 	if (status == PSG_OK)
-		block = psgi_pool_reuse(&gpu->pool, size, ratio);
+		block = psgi_pool_reuse(&gpu->pool, size, ratio, done);
 	if (status == PSG_OK && block == NULL) {
 		if (ratio > 1)
 			replace(gpu, size);
@@ -155,12 +157,19 @@ static psg_status alloc(psgi_gpu *gpu, size_t bytes, size_t ratio, void **out, p
 
 psg_status psgi_gpu_alloc(psg_device *device, size_t bytes, void **out, psg_error *error)
 {
-	return alloc(psgi_gpu_of(device), bytes, PSGI_POOL_RATIO, out, error);
+	return alloc(psgi_gpu_of(device), bytes, PSGI_POOL_RATIO, UINT64_MAX, out, error);
+}
+
+psg_status psgi_gpu_alloc_ahead(psg_device *device, size_t bytes, void **out, psg_error *error)
+{
+	psgi_gpu *gpu = psgi_gpu_of(device);
+
+	return alloc(gpu, bytes, PSGI_POOL_RATIO, gpu->done, out, error);
 }
 
 psg_status psgi_gpu_alloc_lasting(psg_device *device, size_t bytes, void **out, psg_error *error)
 {
-	return alloc(psgi_gpu_of(device), bytes, 1, out, error);
+	return alloc(psgi_gpu_of(device), bytes, 1, UINT64_MAX, out, error);
 }
 
 void *psgi_gpu_take(psg_device *device, size_t bytes)
@@ -171,17 +180,29 @@ void *psgi_gpu_take(psg_device *device, size_t bytes)
 	return memory;
 }
 
-void psgi_gpu_give(psg_device *device, void *memory)
+/* Work up to `freed_at` may still use it. */
+static void give(psg_device *device, void *memory, uint64_t freed_at)
 {
 	psgi_gpu *gpu = psgi_gpu_of(device);
 	psgi_block *block = psgi_pool_take_used(&gpu->pool, memory);
 
 	if (block == NULL)
 		return;
-	block->freed_at = gpu->queued;
+	block->freed_at = freed_at;
 	psgi_pool_add_idle(&gpu->pool, block);
 	if (!gpu->pool.keeps)
 		psgi_gpu_trim(device);
+}
+
+void psgi_gpu_give(psg_device *device, void *memory)
+{
+	give(device, memory, psgi_gpu_of(device)->queued);
+}
+
+void psgi_gpu_free_at(psg_device *device, const psgi_gpu_point *point, void *memory)
+{
+	if (memory != NULL)
+		give(device, memory, point->queued);
 }
 
 void psgi_gpu_trim(psg_device *device)

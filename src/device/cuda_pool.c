@@ -27,19 +27,26 @@ size_t psgi_pool_size(size_t bytes)
 
 /* --- idle blocks --- */
 
-psgi_block *psgi_pool_reuse(psgi_gpu_pool *pool, size_t size, size_t ratio)
+psgi_block *psgi_pool_reuse(psgi_gpu_pool *pool, size_t size, size_t ratio, uint64_t done)
 {
-	for (psgi_block **link = &pool->idle; *link != NULL; link = &(*link)->next) {
-		psgi_block *block = *link;
+	psgi_block **found = NULL, *block;
 
+	for (psgi_block **link = &pool->idle; *link != NULL; link = &(*link)->next) {
+		block = *link;
 		if (block->bytes < size)
 			continue;
 		if (block->bytes > size && block->bytes / ratio >= size)
-			return NULL;
-		*link = block->next;
-		return block;
+			break;
+		if (found == NULL || block->freed_at <= done)
+			found = link;
+		if (block->freed_at <= done)
+			break;
 	}
-	return NULL;
+	if (found == NULL)
+		return NULL;
+	block = *found;
+	*found = block->next;
+	return block;
 }
 
 psgi_block *psgi_pool_replaced(psgi_gpu_pool *pool, size_t size)

@@ -42,8 +42,11 @@ typedef struct psgi_gpu_pool {
 /* The size of the block for a request; 0: there is none so large. */
 size_t psgi_pool_size(size_t bytes);
 
-/* Takes an idle block out of this size, or of up to `ratio` times it; NULL: there is none. */
-psgi_block *psgi_pool_reuse(psgi_gpu_pool *pool, size_t size, size_t ratio);
+/*
+ * Takes an idle block out of this size, or of up to `ratio` times it; NULL: there is none.  The
+ * smallest one that was freed at `done` or before, or else the smallest.
+ */
+psgi_block *psgi_pool_reuse(psgi_gpu_pool *pool, size_t size, size_t ratio, uint64_t done);
 
 /* Takes out the idle block that a new one of `size` is to replace; NULL: none. */
 psgi_block *psgi_pool_replaced(psgi_gpu_pool *pool, size_t size);

@@ -24,7 +24,7 @@ struct psgi_gpu_marks {
 	CUevent tie; /* it was done at `tie_ns` */
 	int64_t tie_ns;
 	size_t n;
-	struct {
+	struct mark {
 		CUevent begin, end;
 		const char *kernel;
 	} mark[MARKS];
@@ -66,6 +66,15 @@ static void name_track(const psgi_gpu *gpu, const psgi_gpu_marks *marks)
 	psgi_trace_track(marks->track, name);
 }
 
+/* Not between a launch and its reading, but when runs follow each other without a pause: then the
+ * card is waited for, because marks are read by the tie that they were made with. */
+static bool is_due(const psgi_gpu_marks *marks)
+{
+	int64_t age = marks->tie_ns != 0 ? psg_now_ns() - marks->tie_ns : INT64_MAX;
+
+	return age >= (marks->n > 0 ? 2 * TIE_NS : TIE_NS);
+}
+
 void psgi_gpu_marks_tie(psgi_gpu *gpu)
 {
 	psgi_gpu_marks *marks = gpu->marks;
@@ -74,9 +83,12 @@ void psgi_gpu_marks_tie(psgi_gpu *gpu)
 		return;
 	if (marks == NULL)
 		marks = gpu->marks = create();
-	if (marks == NULL || marks->broken || marks->n > 0 ||
-	    (marks->tie_ns != 0 && psg_now_ns() - marks->tie_ns < TIE_NS))
+	if (marks == NULL || marks->broken || !is_due(marks))
 		return;
+	if (marks->n > 0) {
+		marks->broken = gpu->cuda->stream_sync(gpu->compute.stream) != CUDA_SUCCESS;
+		psgi_gpu_marks_tell(gpu);
+	}
 	name_track(gpu, marks);
 	marks->broken =
 		!record(gpu, &marks->tie) || gpu->cuda->event_sync(marks->tie) != CUDA_SUCCESS;
@@ -110,33 +122,51 @@ void psgi_gpu_mark_end(psgi_gpu *gpu, const char *kernel)
 		marks->broken = true;
 }
 
-/* Our time of an event; false: the driver does not tell. */
-static bool time_of(const psgi_gpu *gpu, const psgi_gpu_marks *marks, CUevent event, int64_t *ns)
+/* Our time of an event. */
+static CUresult time_of(const psgi_gpu *gpu, const psgi_gpu_marks *marks, CUevent event,
+			int64_t *ns)
 {
-	float ms;
+	float ms = 0;
+	CUresult result = gpu->cuda->event_elapsed(&ms, marks->tie, event);
 
-	if (gpu->cuda->event_elapsed(&ms, marks->tie, event) != CUDA_SUCCESS)
-		return false;
 	*ns = marks->tie_ns + (int64_t)((double)ms * 1e6);
-	return true;
+	return result;
+}
+
+/* The first `told` go; their events serve again. */
+static void forget(psgi_gpu_marks *marks, size_t told)
+{
+	marks->n -= told;
+	for (size_t i = 0; i < marks->n; i++) {
+		struct mark mark = marks->mark[i];
+
+		marks->mark[i] = marks->mark[i + told];
+		marks->mark[i + told] = mark;
+	}
 }
 
 void psgi_gpu_marks_tell(psgi_gpu *gpu)
 {
 	psgi_gpu_marks *marks = gpu->marks;
-	int64_t begin, end;
+	size_t told = 0;
 
 	if (marks == NULL)
 		return;
-	for (size_t i = 0; i < marks->n && !marks->broken; i++) {
-		if (time_of(gpu, marks, marks->mark[i].begin, &begin) &&
-		    time_of(gpu, marks, marks->mark[i].end, &end))
-			psgi_trace_span_on(marks->track, "kernel", marks->mark[i].kernel, begin,
-					   end, NULL, 0);
-		else
-			marks->broken = true;
+	for (; told < marks->n && !marks->broken; told++) {
+		const struct mark *mark = &marks->mark[told];
+		int64_t begin, end;
+		CUresult result = time_of(gpu, marks, mark->begin, &begin);
+
+		if (result == CUDA_SUCCESS)
+			result = time_of(gpu, marks, mark->end, &end);
+		if (result == CUDA_ERROR_NOT_READY)
+			break; /* of the run behind the one that was waited for */
+		marks->broken = result != CUDA_SUCCESS;
+		if (!marks->broken)
+			psgi_trace_span_on(marks->track, "kernel", mark->kernel, begin, end, NULL,
+					   0);
 	}
-	marks->n = 0;
+	forget(marks, marks->broken ? marks->n : told);
 }
 
 void psgi_gpu_marks_free(const psgi_gpu *gpu, psgi_gpu_marks *marks)

@@ -21,7 +21,7 @@ void psgi_gpu_marks_tie(psgi_gpu *gpu);
 void psgi_gpu_mark_begin(psgi_gpu *gpu);
 void psgi_gpu_mark_end(psgi_gpu *gpu, const char *kernel);
 
-/* All that was queued on the compute stream is done: records what is marked. */
+/* The compute stream was waited for, up to some point: records what is marked and done. */
 void psgi_gpu_marks_tell(psgi_gpu *gpu);
 
 /* In the context.  NULL is allowed. */

@@ -7,7 +7,7 @@ libpsgmodel_la_SOURCES = src/model/graph.h src/model/graph.c \
 	src/model/flow.h src/model/flow.c src/model/model.h src/model/model.c \
 	src/model/pass_affine.c src/model/pass_fuse.c src/model/pass_flow.c src/model/pass_patterns.c src/model/pass_shuffle.c \
 	src/model/passes.h src/model/passes.c src/model/lower_cuda.c src/model/plan.h src/model/plan.c src/model/plan_run.c \
-	src/model/plans.h src/model/plans.c src/model/specialise.c src/model/stats.c
+	src/model/plans.h src/model/start.h src/model/plans.c src/model/specialise.c src/model/stats.c
 if HAVE_DNNL
 libpsgmodel_la_SOURCES += src/model/lower_fast.c
 endif

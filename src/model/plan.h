@@ -9,6 +9,7 @@
 #define PSG_MODEL_PLAN_H
 
 #include "model/flow.h"
+#include "model/start.h"
 #include "ops/kernel.h"
 #include "ops/pack.h"
 
@@ -65,9 +66,12 @@ psg_status psgi_plan_create(psgi_flow *flow, psg_device *device, psgi_pack_cache
 			    psgi_plan **out, psg_error *error);
 void psgi_plan_destroy(psgi_plan *plan); /* NULL is allowed */
 
-/* As psg_model_run, for the shapes of this plan. */
-psg_status psgi_plan_run(psgi_plan *plan, psg_tensor *const *in, psg_tensor **out,
-			 bool (*stop)(void *user), void *user, psg_error *error);
+/* As psgi_model_start, for the shapes of this plan; `started` is all zero. */
+psg_status psgi_plan_start(psgi_plan *plan, psg_tensor *const *in, const psgi_start_hooks *hooks,
+			   psgi_started *started, psg_error *error);
+
+/* Tells of the run in the trace, if there is one, as it ends or fails to start. */
+void psgi_started_trace(const psgi_started *started, psg_status status);
 
 /* Bytes of the device's memory that a run takes, and the plan for it, but for the weights: what
  * psg_model_stats.peak_bytes is. */

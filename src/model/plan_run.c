@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running a plan: memory, valid widths, then step after step. */
+/* Starting a run of a plan: memory, valid widths, then step after step; and ending it. */
 #include "config.h"
 
 #include "model/plan.h"
@@ -197,12 +197,12 @@ static psg_status run_step(const struct run *run, const psgi_step *step, psg_err
 	return status;
 }
 
-static psg_status run_steps(struct run *run, bool (*stop)(void *), void *user, psg_error *error)
+static psg_status run_steps(struct run *run, const psgi_start_hooks *hooks, psg_error *error)
 {
 	for (size_t i = 0; i < run->plan->n_steps; i++) {
 		psg_status status;
 
-		if (stop != NULL && stop(user))
+		if (hooks->stop != NULL && hooks->stop(hooks->user))
 			return psgi_fail(error, PSG_CANCELLED, "stopped before step %zu of %zu",
 					 i + 1, run->plan->n_steps);
 		status = run_step(run, &run->plan->steps[i], error);
@@ -229,6 +229,12 @@ static size_t widths_bytes(const psgi_plan *plan)
 	return plan->flow.n_widths * plan->samples * sizeof(int32_t);
 }
 
+/* The same, for what is copied there while the run before it is still on a GPU. */
+static psg_status take_ahead(const struct run *run, size_t bytes, void **out, psg_error *error)
+{
+	return psgi_gpu_alloc_ahead(run->device, bytes + 1, out, error);
+}
+
 /* Copies to a GPU what a run reads there, and makes room for its outputs. */
 static psg_status upload(struct run *run, psg_error *error)
 {
@@ -239,7 +245,7 @@ static psg_status upload(struct run *run, psg_error *error)
 	for (size_t i = 0; i < plan->flow.graph->n_inputs && status == PSG_OK; i++) {
 		size_t bytes = psgi_tensor_bytes(run->in[i]);
 
-		status = take(run, bytes, &run->in_data[i], error);
+		status = take_ahead(run, bytes, &run->in_data[i], error);
 		if (status == PSG_OK)
 			status = psgi_gpu_copy_ahead(run->device, run->in_data[i],
 						     psg_tensor_const_data(run->in[i]), bytes,
@@ -250,22 +256,12 @@ static psg_status upload(struct run *run, psg_error *error)
 	if (status == PSG_OK && run->ragged) {
 		void *valid;
 
-		status = take(run, table, &valid, error);
+		status = take_ahead(run, table, &valid, error);
 		if (status == PSG_OK) {
 			run->valid = valid;
 			status = psgi_gpu_copy_ahead(run->device, valid, plan->valid, table, error);
 		}
 	}
-	return status;
-}
-
-static psg_status download(const struct run *run, psg_error *error)
-{
-	psg_status status = PSG_OK;
-
-	for (size_t i = 0; i < run->plan->flow.graph->n_outputs && status == PSG_OK; i++)
-		status = psgi_gpu_copy_out(run->device, psg_tensor_data(run->out[i]),
-					   run->out_data[i], psgi_tensor_bytes(run->out[i]), error);
 	return status;
 }
 
@@ -336,20 +332,138 @@ size_t psgi_plan_peak_bytes(const psgi_plan *plan)
 	return bytes;
 }
 
-psg_status psgi_plan_run(psgi_plan *plan, psg_tensor *const *in, psg_tensor **out,
-			 bool (*stop)(void *user), void *user, psg_error *error)
-{
-	struct run run = { .plan = plan, .device = plan->device, .in = in, .out = out };
-	psg_status status = begin(&run, error);
+/* --- what is left when all is queued --- */
 
-	if (status == PSG_OK)
-		status = run_steps(&run, stop, user, error);
-	if (status == PSG_OK && is_cuda(&run))
-		status = download(&run, error);
-	give_back(&run);
-	for (size_t i = 0; status != PSG_OK && i < plan->flow.graph->n_outputs; i++) {
-		psg_tensor_unref(out[i]);
-		out[i] = NULL;
+/*
+ * The memory between the steps serves the next run at once, behind this one in the order of the
+ * work.  What is copied there ahead of that order, and what is copied back, stays until this one
+ * has ended.
+ */
+static void leave(struct run *run, psgi_started *started)
+{
+	psgi_device_free(run->device, run->clean);
+	psgi_device_free(run->device, run->arena);
+	started->is_queued = is_cuda(run);
+	if (!started->is_queued)
+		return;
+	memcpy(started->in_data, run->in_data, sizeof(run->in_data));
+	memcpy(started->out_data, run->out_data, sizeof(run->out_data));
+	started->valid = run->valid;
+	psgi_gpu_point_set(run->device, &started->point);
+}
+
+static void drop_outputs(psgi_started *started)
+{
+	for (size_t i = 0; i < started->n_out; i++) {
+		psg_tensor_unref(started->out[i]);
+		started->out[i] = NULL;
 	}
+}
+
+psg_status psgi_plan_start(psgi_plan *plan, psg_tensor *const *in, const psgi_start_hooks *hooks,
+			   psgi_started *started, psg_error *error)
+{
+	struct run run = { .plan = plan, .device = plan->device, .in = in, .out = started->out };
+	psg_status status;
+
+	started->device = plan->device;
+	started->n_in = plan->flow.graph->n_inputs;
+	started->n_out = plan->flow.graph->n_outputs;
+	started->n_steps = plan->n_steps;
+	status = begin(&run, error);
+	if (status == PSG_OK)
+		status = run_steps(&run, hooks, error);
+	if (status == PSG_OK) {
+		leave(&run, started);
+		return PSG_OK;
+	}
+	give_back(&run);
+	drop_outputs(started);
 	return status;
+}
+
+/* --- ending it --- */
+
+bool psgi_started_is_done(const psgi_started *started)
+{
+	return !started->is_queued || psgi_gpu_point_is_passed(started->device, &started->point);
+}
+
+/* Nothing is queued behind it: as any copy, in the order of the work. */
+static psg_status download_last(const psgi_started *started, psg_error *error)
+{
+	psg_status status = PSG_OK;
+
+	for (size_t i = 0; i < started->n_out && status == PSG_OK; i++)
+		status = psgi_gpu_copy_out(started->device, psg_tensor_data(started->out[i]),
+					   started->out_data[i], psgi_tensor_bytes(started->out[i]),
+					   error);
+	return status;
+}
+
+static psg_status download(const psgi_started *started, psg_error *error)
+{
+	psg_status status = PSG_OK;
+
+	for (size_t i = 0; i < started->n_out && status == PSG_OK; i++)
+		status = psgi_gpu_copy_out_at(
+			started->device, &started->point, psg_tensor_data(started->out[i]),
+			started->out_data[i], psgi_tensor_bytes(started->out[i]), error);
+	return status;
+}
+
+static void free_at_point(const psgi_started *started)
+{
+	for (size_t i = 0; i < started->n_in; i++)
+		psgi_gpu_free_at(started->device, &started->point, started->in_data[i]);
+	for (size_t i = 0; i < started->n_out; i++)
+		psgi_gpu_free_at(started->device, &started->point, started->out_data[i]);
+	psgi_gpu_free_at(started->device, &started->point, started->valid);
+}
+
+/* Copies may still be queued: what they read is given up behind them. */
+static void move_to_end(psgi_started *started)
+{
+	psgi_gpu_point_set(started->device, &started->point);
+	psgi_gpu_point_clear(started->device, &started->point);
+}
+
+static psg_status finish_queued(psgi_started *started, psg_error *error)
+{
+	bool is_last = psgi_gpu_point_is_last(started->device, &started->point);
+	psg_status status;
+
+	if (is_last)
+		psgi_gpu_point_clear(started->device, &started->point);
+	status = is_last ? download_last(started, error) : download(started, error);
+	if (!is_last)
+		psgi_gpu_point_clear(started->device, &started->point);
+	if (status != PSG_OK)
+		move_to_end(started);
+	free_at_point(started);
+	started->is_queued = false;
+	return status;
+}
+
+psg_status psgi_started_finish(psgi_started *started, psg_tensor **out, psg_error *error)
+{
+	psg_status status = started->is_queued ? finish_queued(started, error) : PSG_OK;
+
+	psgi_started_trace(started, status);
+	if (status != PSG_OK)
+		drop_outputs(started);
+	for (size_t i = 0; i < started->n_out; i++)
+		out[i] = started->out[i];
+	return status;
+}
+
+void psgi_started_drop(psgi_started *started)
+{
+	if (started->is_queued) {
+		psgi_gpu_point_clear(started->device, &started->point);
+		free_at_point(started);
+		started->is_queued = false;
+	}
+	psgi_started_trace(started, PSG_CANCELLED);
+	drop_outputs(started);
 }

@@ -11,6 +11,7 @@
 #include "model/model.h"
 #include "model/plan.h"
 #include "model/plans.h"
+#include "model/start.h"
 
 #include "base/base.h"
 #include "base/trace.h"
@@ -212,8 +213,22 @@ static psg_status make_plan(psg_model *model, psg_device *device, const psg_shap
 	return status;
 }
 
-psg_status psgi_plan_for(psg_model *model, psg_device *device, const psg_shape *shapes,
-			 psg_tensor *const *in, psgi_plan **out, psg_error *error)
+/* Ends what runs beside this; who met its own limit meanwhile is to meet it again before it counts.
+ */
+static bool settle_others(psg_device *device, const psgi_start_hooks *hooks)
+{
+	if (hooks->settle == NULL || !hooks->settle(hooks->user))
+		return false;
+	if (device->account != NULL)
+		device->account->refused = false;
+	return true;
+}
+
+static const psgi_start_hooks no_hooks;
+
+static psg_status plan_for(psg_model *model, psg_device *device, const psg_shape *shapes,
+			   psg_tensor *const *in, const psgi_start_hooks *hooks, psgi_plan **out,
+			   psg_error *error)
 {
 	struct plans *plans = plans_of(device);
 	struct entry *entry;
@@ -231,6 +246,7 @@ psg_status psgi_plan_for(psg_model *model, psg_device *device, const psg_shape *
 		free(key);
 		return PSG_OK;
 	}
+	(void)settle_others(device, hooks); /* it takes some 10 ms */
 	entry = calloc(1, sizeof(*entry));
 	status = entry == NULL ? psgi_fail(error, PSG_NOMEM, "no memory for a plan")
 			       : make_plan(model, device, shapes, in, &entry->plan, error);
@@ -247,6 +263,12 @@ psg_status psgi_plan_for(psg_model *model, psg_device *device, const psg_shape *
 	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): an open model's first is never trimmed */
 	*out = entry->plan;
 	return PSG_OK;
+}
+
+psg_status psgi_plan_for(psg_model *model, psg_device *device, const psg_shape *shapes,
+			 psg_tensor *const *in, psgi_plan **out, psg_error *error)
+{
+	return plan_for(model, device, shapes, in, &no_hooks, out, error);
 }
 
 /*
@@ -274,35 +296,23 @@ static int64_t samples_of(psg_tensor *const *in, size_t n_in)
 	return shape != NULL && shape->rank > 0 ? shape->dim[0] : 1;
 }
 
-static psg_status run_traced(psg_model *model, psgi_plan *plan, psg_tensor *const *in,
-			     psg_tensor **out, bool (*stop)(void *user), void *user,
-			     psg_error *error)
+/* From the start to the end, or to a failure in between. */
+void psgi_started_trace(const psgi_started *started, psg_status status)
 {
-	int64_t begin = psgi_trace_begin();
-	psg_status status = psgi_plan_run(plan, in, out, stop, user, error);
+	const psgi_trace_arg args[] = {
+		{ "samples", NULL, started->samples },
+		{ "steps", NULL, (int64_t)started->n_steps },
+		{ "status", psg_status_name(status), 0 },
+	};
 
-	if (begin != 0) {
-		const psgi_trace_arg args[] = {
-			{ "samples", NULL, samples_of(in, model->graph->n_inputs) },
-			{ "steps", NULL, (int64_t)plan->n_steps },
-			{ "status", psg_status_name(status), 0 },
-		};
-
-		psgi_trace_span("batch", psgi_model_name(model), begin, psg_now_ns(), args, 3);
-	}
-	return status;
+	if (started->begin_ns != 0)
+		psgi_trace_span("batch", psgi_model_name(started->model), started->begin_ns,
+				psg_now_ns(), args, 3);
 }
 
-psg_status psg_model_run(psg_model *model, psg_device *device, psg_tensor *const *in, size_t n_in,
-			 psg_tensor **out, size_t n_out, bool (*stop)(void *user), void *user,
-			 psg_error *error)
+static psg_status check_inputs(const psg_model *model, psg_tensor *const *in, size_t n_in,
+			       size_t n_out, psg_shape *shapes, psg_error *error)
 {
-	psg_shape shapes[PSG_MAX_INPUTS];
-	psgi_plan *plan;
-	psg_status status;
-
-	for (size_t i = 0; i < n_out; i++)
-		out[i] = NULL;
 	if (n_in != model->graph->n_inputs || n_out != model->graph->n_outputs)
 		return psgi_fail(
 			error, PSG_INVALID,
@@ -317,10 +327,66 @@ psg_status psg_model_run(psg_model *model, psg_device *device, psg_tensor *const
 					 port->dtype == PSG_F32 ? "float32" : "integer");
 		shapes[i] = *psg_tensor_shape(in[i]);
 	}
+	return PSG_OK;
+}
+
+/* Each try makes its plan, if there is none, and traces its run. */
+static psg_status try_start(psg_model *model, psg_device *device, const psg_shape *shapes,
+			    psg_tensor *const *in, const psgi_start_hooks *hooks,
+			    psgi_started *started, psg_error *error)
+{
+	psgi_plan *plan;
+	psg_status status;
+
+	memset(started, 0, sizeof(*started));
+	status = plan_for(model, device, shapes, in, hooks, &plan, error);
+	if (status != PSG_OK)
+		return status;
+	started->model = model;
+	started->samples = samples_of(in, model->graph->n_inputs);
+	started->begin_ns = psgi_trace_begin();
+	status = psgi_plan_start(plan, in, hooks, started, error);
+	if (status != PSG_OK)
+		psgi_started_trace(started, status);
+	return status;
+}
+
+psg_status psgi_model_start(psg_model *model, psg_device *device, psg_tensor *const *in,
+			    size_t n_in, size_t n_out, const psgi_start_hooks *hooks,
+			    psgi_started *started, psg_error *error)
+{
+	psg_shape shapes[PSG_MAX_INPUTS];
+	psg_status status = check_inputs(model, in, n_in, n_out, shapes, error);
+
+	if (status != PSG_OK)
+		return status;
+	for (bool again = true;;) {
+		status = try_start(model, device, shapes, in, hooks, started, error);
+		if (status != PSG_OOM)
+			return status;
+		if (settle_others(device, hooks))
+			continue;
+		if (!again || !make_room(device))
+			return status;
+		again = false;
+	}
+}
+
+psg_status psg_model_run(psg_model *model, psg_device *device, psg_tensor *const *in, size_t n_in,
+			 psg_tensor **out, size_t n_out, bool (*stop)(void *user), void *user,
+			 psg_error *error)
+{
+	const psgi_start_hooks hooks = { .stop = stop, .user = user };
+	psgi_started started;
+	psg_status status;
+
+	for (size_t i = 0; i < n_out; i++)
+		out[i] = NULL;
 	for (bool again = true;; again = false) {
-		status = psgi_plan_for(model, device, shapes, in, &plan, error);
-		if (status == PSG_OK)
-			status = run_traced(model, plan, in, out, stop, user, error);
+		status = psgi_model_start(model, device, in, n_in, n_out, &hooks, &started, error);
+		if (status != PSG_OK)
+			return status;
+		status = psgi_started_finish(&started, out, error);
 		if (status != PSG_OOM || !again || !make_room(device))
 			return status;
 	}
