@@ -70,6 +70,14 @@ typedef struct psg_worker_options {
 	 * no bound of its own; CPUs have none.
 	 */
 	double memory_share;
+	/*
+	 * Model runs and full batches that a GPU has been given at a time: 2, which 0 means, or 1.
+	 * With 2 the next one is copied there and queued while one runs, so that the card goes on
+	 * without a pause; jobs of one thread and class still end in their order.  With 1, and
+	 * where this is 0 and PAGESIFT_IN_FLIGHT is "1", each begins when the one before it has
+	 * ended.
+	 */
+	int32_t in_flight;
 } psg_worker_options;
 
 /*

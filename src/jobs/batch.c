@@ -5,6 +5,7 @@
 
 #include "device/device.h"
 #include "jobs/batcher.h"
+#include "jobs/flight.h"
 #include "jobs/look.h"
 #include "jobs/run.h"
 #include "jobs/serve.h"
@@ -155,6 +156,7 @@ static void plan_alone(struct batch *batch, const psgi_job *job)
 	psg_model_stats stats;
 	psg_error error;
 
+	(void)psgi_flight_land(batch->executor); /* it takes some 10 ms */
 	need->width = psgi_sample_elements(job);
 	need->bytes = 0;
 	psgi_run_begin_use(batch->executor, batch->worker);
@@ -210,6 +212,24 @@ static psgi_terms terms_of(const struct batch *batch)
 			terms.most = 2;
 	}
 	return terms;
+}
+
+/* --- beside another run --- */
+
+/*
+ * Is it as large as it may be, or are there more than are looked at?  Else who comes while the card
+ * is busy may still go with it, and those that wait are not kept by that.
+ */
+static bool is_full(struct batch *batch)
+{
+	psgi_terms terms = terms_of(batch);
+	size_t chosen = psgi_choice_pick(&terms, batch->candidates, batch->n);
+	int64_t width = 0;
+
+	for (size_t i = 0; i < batch->n; i++)
+		if (batch->candidates[i].chosen && batch->candidates[i].width > width)
+			width = batch->candidates[i].width;
+	return batch->n == PSGI_BATCH_MOST || chosen >= psgi_choice_most(&terms, width);
 }
 
 /* --- waiting for more --- */
@@ -288,103 +308,119 @@ static void take(struct batch *batch)
 
 /* --- running them --- */
 
-/* As if there were no batcher. */
-static void run_alone(const struct batch *batch, psgi_job *job)
+static void end_one(psgi_executor *executor, psgi_flight *flight, size_t i, psgi_outcome outcome,
+		    psg_status status, const psg_error *error, int64_t now_ns)
 {
-	batch->executor->now_ns = psg_now_ns();
-	psgi_run_claimed(batch->executor, batch->worker, job);
-}
+	psgi_job *job = flight->jobs[i];
 
-/* A run of several; a place is NULL when its sample has ended. */
-struct run {
-	const struct batch *batch;
-	psgi_job **jobs;
-	size_t n, left;
-	int64_t started_ns;
-	psg_tensor *out[PSGI_SLOT_TENSORS];
-	size_t n_out;
-};
-
-static void end_one(struct run *run, size_t i, psgi_outcome outcome, psg_status status,
-		    psg_error *error, int64_t now_ns)
-{
-	psgi_job *job = run->jobs[i];
-
-	run->jobs[i] = NULL;
-	run->left--;
-	if (!psgi_stall_reclaim(run->batch->worker, job)) {
+	flight->jobs[i] = NULL;
+	flight->left--;
+	if (!psgi_stall_reclaim(flight->worker, job)) {
 		psgi_stall_drop(job);
 		return;
 	}
 	if (status != PSG_OK)
 		psgi_future_note(&job->future, error->message);
-	psgi_observe_ran_together(run->batch->worker, job, now_ns);
-	psgi_run_end(run->batch->worker, job, outcome, status, now_ns);
+	psgi_observe_ran_together(flight->worker, job,
+				  psgi_flight_ns(executor, flight->started_ns, now_ns));
+	psgi_run_end(flight->worker, job, outcome, status, now_ns);
 }
 
-/* Between the steps: ends those that want to stop; true: nobody is left. */
-static bool stop_some(void *user)
+/* Ends those that want to stop; true: nobody is left. */
+static bool stop_some(psgi_flight *flight)
 {
-	struct run *run = user;
 	int64_t now = psg_now_ns();
 
-	for (size_t i = 0; i < run->n; i++) {
+	for (size_t i = 0; i < flight->n; i++) {
 		psgi_outcome outcome;
 		psg_status status;
 		psg_error error;
 
-		if (run->jobs[i] == NULL)
+		if (flight->jobs[i] == NULL)
 			continue;
-		status = psgi_job_wants_stop(run->jobs[i], run->batch->worker, now, &outcome);
+		status = psgi_job_wants_stop(flight->jobs[i], flight->worker, now, &outcome);
 		if (status != PSG_OK)
-			end_one(run, i, outcome, psgi_job_stopped(status, &error), &error, now);
+			end_one(flight->worker->executor, flight, i, outcome,
+				psgi_job_stopped(status, &error), &error, now);
 	}
-	return run->left == 0;
+	return flight->left == 0;
+}
+
+/* Between the steps, where the run before it may end. */
+static bool stop(void *user)
+{
+	psgi_flight *flight = user;
+
+	psgi_flight_poll(flight->worker->executor);
+	return stop_some(flight);
+}
+
+static bool settle(void *user)
+{
+	const psgi_flight *flight = user;
+
+	return psgi_flight_settle(flight->worker->executor);
 }
 
 /* INVALID when an output has no row for each sample. */
-static psg_status check_rows(const struct run *run, size_t size, psg_error *error)
+static psg_status check_rows(const psgi_flight *flight, psg_error *error)
 {
-	for (size_t i = 0; i < run->n_out; i++) {
-		const psg_shape *shape = psg_tensor_shape(run->out[i]);
+	for (size_t i = 0; i < flight->n_out; i++) {
+		const psg_shape *shape = psg_tensor_shape(flight->out[i]);
 
-		if (shape->rank < 1 || shape->dim[0] != (int64_t)size)
+		if (shape->rank < 1 || shape->dim[0] != (int64_t)flight->size)
 			return psgi_fail(error, PSG_INVALID,
 					 "output %zu of a batch of %zu has no row for each", i,
-					 size);
+					 flight->size);
 	}
 	return PSG_OK;
 }
 
-/* Fills run->out. */
-static psg_status run_model(struct run *run, size_t size, psg_error *error)
+static psg_status start_model(psgi_flight *flight, psg_device *device, psg_error *error)
 {
-	psg_batcher *batcher = run->batch->batcher;
+	const psgi_start_hooks hooks = { stop, settle, flight };
+	psg_batcher *batcher = flight->batcher;
 	psg_tensor *samples[PSGI_BATCH_MOST], *packed = NULL;
 	psg_status status;
 
-	for (size_t i = 0; i < run->n; i++)
-		samples[i] = psgi_extra_of(run->jobs[i])->sample.in;
-	status = psgi_rows_pack(&batcher->rows, samples, run->n, size, &packed, error);
-	if (status == PSG_OK) {
-		run->n_out = psg_model_outputs(batcher->model);
-		status = psg_model_run(batcher->model, run->batch->executor->device, &packed, 1,
-				       run->out, run->n_out, stop_some, run, error);
-	}
-	if (status != PSG_OK)
-		run->n_out = 0;
+	for (size_t i = 0; i < flight->n; i++)
+		samples[i] = psgi_extra_of(flight->jobs[i])->sample.in;
+	status = psgi_rows_pack(&batcher->rows, samples, flight->n, flight->size, &packed, error);
+	if (status == PSG_OK)
+		status = psgi_model_start(batcher->model, device, &packed, 1,
+					  psg_model_outputs(batcher->model), &hooks, &flight->run,
+					  error);
 	psg_tensor_unref(packed);
 	psgi_rows_done(&batcher->rows);
 	return status;
 }
 
-static psg_status cut_one(const struct run *run, size_t row, psg_error *error)
+psg_status psgi_batch_finish(psgi_flight *flight)
 {
-	psgi_extra *extra = psgi_extra_of(run->jobs[row]);
+	psg_batcher *batcher = flight->batcher;
+	psg_status status;
+
+	if (stop_some(flight)) {
+		psgi_started_drop(&flight->run);
+		return PSG_CANCELLED;
+	}
+	status = psgi_started_finish(&flight->run, flight->out, &flight->error);
+	if (status != PSG_OK)
+		return status;
+	flight->n_out = psg_model_outputs(batcher->model);
+	status = check_rows(flight, &flight->error);
+	if (status != PSG_OK)
+		batcher->no_rows = true;
+	return status;
+}
+
+static psg_status cut_one(const psgi_flight *flight, size_t row, psg_error *error)
+{
+	psgi_extra *extra = psgi_extra_of(flight->jobs[row]);
 
 	extra->out = extra->few_out;
-	for (extra->n_out = 0; extra->n_out < run->n_out; extra->n_out++) {
-		psg_status status = psgi_rows_cut(run->out[extra->n_out], row,
+	for (extra->n_out = 0; extra->n_out < flight->n_out; extra->n_out++) {
+		psg_status status = psgi_rows_cut(flight->out[extra->n_out], row,
 						  &extra->few_out[extra->n_out], error);
 
 		if (status != PSG_OK)
@@ -394,32 +430,34 @@ static psg_status cut_one(const struct run *run, size_t row, psg_error *error)
 }
 
 /* To those that are left. */
-static void hand_out(struct run *run, psg_error *error)
+static void hand_out(psgi_executor *executor, psgi_flight *flight)
 {
 	psg_status status[PSGI_BATCH_MOST];
 	int64_t now;
 
-	for (size_t i = 0; i < run->n; i++)
-		if (run->jobs[i] != NULL)
-			status[i] = cut_one(run, i, error);
+	for (size_t i = 0; i < flight->n; i++)
+		if (flight->jobs[i] != NULL)
+			status[i] = cut_one(flight, i, &flight->error);
 	now = psg_now_ns();
-	for (size_t i = 0; i < run->n; i++)
-		if (run->jobs[i] != NULL)
-			end_one(run, i, status[i] == PSG_OK ? PSGI_COMPLETED : PSGI_FAILED,
-				status[i], error, now);
+	for (size_t i = 0; i < flight->n; i++)
+		if (flight->jobs[i] != NULL)
+			end_one(executor, flight, i,
+				status[i] == PSG_OK ? PSGI_COMPLETED : PSGI_FAILED, status[i],
+				&flight->error, now);
 }
 
-static void begin(const struct run *run, int64_t now_ns)
+static void begin(const psgi_flight *flight)
 {
-	for (size_t i = 0; i < run->n; i++) {
-		psg_future *future = &run->jobs[i]->future;
+	for (size_t i = 0; i < flight->n; i++) {
+		psg_future *future = &flight->jobs[i]->future;
 		int64_t queued = atomic_load_explicit(&future->queued_ns, memory_order_relaxed);
+		int64_t now = flight->started_ns;
 
 		/* It may have come after the clock was read. */
-		atomic_store_explicit(&future->started_ns, now_ns > queued ? now_ns : queued,
+		atomic_store_explicit(&future->started_ns, now > queued ? now : queued,
 				      memory_order_relaxed);
-		psgi_observe_start_together(run->jobs[i]);
-		psgi_stall_mark(run->batch->worker, run->jobs[i]);
+		psgi_observe_start_together(flight->jobs[i]);
+		psgi_stall_mark(flight->worker, flight->jobs[i]);
 	}
 }
 
@@ -433,38 +471,32 @@ static int64_t widest(psgi_job *const *jobs, size_t n)
 	return width;
 }
 
-/* Runs them once and ends those that are not to be run again; why these are. */
-static psg_status run_once(struct batch *batch, psgi_job **jobs, size_t n)
+static psgi_observed_batch seen_of(const psgi_flight *flight)
 {
-	psgi_executor *executor = batch->executor;
-	size_t size = psgi_batch_size(n);
-	int64_t width = widest(jobs, n), now;
-	struct run run = {
-		.batch = batch, .jobs = jobs, .n = n, .left = n, .started_ns = psg_now_ns()
-	};
-	psgi_observed_batch seen = { psgi_job_model(jobs[0]), n, size, run.started_ns, width };
-	psg_status status;
+	return (psgi_observed_batch){ flight->batcher->model, flight->n, flight->size,
+				      flight->started_ns, flight->width };
+}
 
-	begin(&run, run.started_ns);
-	psgi_observe_batch_start(batch->worker, &seen);
-	psgi_run_begin_use(executor, batch->worker);
-	status = run_model(&run, size, &executor->error);
+/* Starts claimed ones together; the flight was cleared. */
+static void start(psgi_executor *executor, psgi_flight *flight, psg_batcher *batcher,
+		  psgi_job *const *jobs, size_t n)
+{
+	psgi_observed_batch seen;
+
+	memcpy(flight->jobs, jobs, n * sizeof(psgi_job *));
+	flight->n = flight->left = n;
+	flight->size = psgi_batch_size(n);
+	flight->width = widest(jobs, n);
+	flight->started_ns = psg_now_ns();
+	flight->batcher = batcher;
+	/* Relaxed: one of its samples holds it. */
+	atomic_fetch_add_explicit(&batcher->holders, 1, memory_order_relaxed);
+	begin(flight);
+	seen = seen_of(flight);
+	psgi_observe_batch_start(flight->worker, &seen);
+	psgi_run_begin_use(executor, flight->worker);
+	flight->status = start_model(flight, executor->device, &flight->error);
 	psgi_run_end_use(executor);
-	if (status == PSG_OK && check_rows(&run, size, &executor->error) != PSG_OK) {
-		batch->batcher->no_rows = true;
-		status = PSG_INVALID;
-	}
-	now = psg_now_ns();
-	psgi_run_account(batch->worker, now - run.started_ns, (uint32_t)n);
-	psgi_observe_batch(batch->worker, &seen, status, now);
-	if (status == PSG_OK) {
-		psgi_batcher_note(batch->batcher, run.left, size, width, now - run.started_ns);
-		hand_out(&run, &executor->error);
-	}
-	for (size_t i = 0; i < run.n_out; i++)
-		psg_tensor_unref(run.out[i]);
-	executor->now_ns = psg_now_ns();
-	return status;
 }
 
 /* Those that are to be run again. */
@@ -499,27 +531,107 @@ static void be_wary(psg_batcher *batcher, size_t n, int64_t width)
 		need->room /= 2;
 }
 
-/* All are claimed, and have ended afterwards. */
-static void run_all(struct batch *batch, psgi_job **jobs, size_t n)
+/* Runs claimed ones, which have ended afterwards. */
+static void run_all(psgi_executor *executor, psg_worker *worker, psg_batcher *batcher,
+		    psgi_job *const *jobs, size_t n)
 {
-	int64_t width = widest(jobs, n);
-	psg_status status;
+	psgi_flight flight;
 
-	if (n == 1) {
-		run_alone(batch, jobs[0]);
+	if (n == 1) { /* as if there were no batcher */
+		executor->now_ns = psg_now_ns();
+		psgi_run_claimed(executor, worker, jobs[0]);
 		return;
 	}
-	status = run_once(batch, jobs, n);
-	n = drop_ended(batch->worker, jobs, n);
-	if (n > 1 && status == PSG_OOM) {
-		be_wary(batch->batcher, n, width);
-		/* NOLINTNEXTLINE(misc-no-recursion): six deep, for 64 */
-		run_all(batch, jobs, n / 2);
-		run_all(batch, jobs + n / 2, n - n / 2);
+	psgi_flight_clear(&flight, worker);
+	start(executor, &flight, batcher, jobs, n);
+	if (flight.status == PSG_OK)
+		flight.status = psgi_batch_finish(&flight);
+	/* NOLINTNEXTLINE(misc-no-recursion): six deep, for 64 */
+	psgi_batch_end(executor, &flight);
+}
+
+static void run_again(psgi_executor *executor, psgi_flight *flight)
+{
+	size_t n = drop_ended(flight->worker, flight->jobs, flight->n);
+	psgi_job **jobs = flight->jobs;
+
+	if (n > 1 && flight->status == PSG_OOM) {
+		be_wary(flight->batcher, n, flight->width);
+		/* NOLINTBEGIN(misc-no-recursion): as above */
+		run_all(executor, flight->worker, flight->batcher, jobs, n / 2);
+		run_all(executor, flight->worker, flight->batcher, jobs + n / 2, n - n / 2);
+		/* NOLINTEND(misc-no-recursion) */
 		return;
 	}
 	for (size_t i = 0; i < n; i++)
-		run_alone(batch, jobs[i]);
+		run_all(executor, flight->worker, flight->batcher, &jobs[i], 1);
+}
+
+void psgi_batch_end(psgi_executor *executor, psgi_flight *flight)
+{
+	psgi_observed_batch seen = seen_of(flight);
+	int64_t now = psg_now_ns();
+	int64_t ns = psgi_flight_ns(executor, flight->started_ns, now);
+
+	psgi_run_note_use(executor);
+	psgi_run_account(flight->worker, ns, (uint32_t)flight->n);
+	psgi_observe_batch(flight->worker, &seen, flight->status, ns, now);
+	if (flight->status == PSG_OK) {
+		psgi_batcher_note(flight->batcher, flight->left, flight->size, flight->width, ns);
+		hand_out(executor, flight);
+	}
+	for (size_t i = 0; i < flight->n_out; i++)
+		psg_tensor_unref(flight->out[i]);
+	executor->landed_ns = now;
+	executor->now_ns = psg_now_ns();
+	if (flight->status != PSG_OK)
+		run_again(executor, flight);
+	psgi_batcher_drop(flight->batcher);
+}
+
+/* The like of run_all for those that were taken now: they may be in flight afterwards. */
+static void run_or_launch(const struct batch *batch)
+{
+	psgi_executor *executor = batch->executor;
+	psgi_flight *flight;
+
+	if (batch->n == 1) {
+		executor->now_ns = psg_now_ns();
+		psgi_run_or_launch(executor, batch->worker, batch->jobs[0]);
+	} else if (psgi_flight_may(executor, batch->worker)) {
+		flight = psgi_flight_begin(executor, batch->worker);
+		start(executor, flight, batch->batcher, batch->jobs, batch->n);
+		psgi_flight_launched(executor, flight);
+	} else {
+		run_all(executor, batch->worker, batch->batcher, batch->jobs, batch->n);
+	}
+}
+
+/* Gathers what waits beside the first one.  False: that has ended while another run was waited
+ * for. */
+static bool gather_beside(struct batch *batch)
+{
+	psgi_executor *executor = batch->executor;
+
+	gather(batch);
+	if (executor->pending == NULL || is_full(batch))
+		return true;
+	(void)psgi_flight_land(executor);
+	executor->now_ns = psg_now_ns();
+	if (!is_wanted(batch, batch->jobs[0]))
+		return false;
+	gather(batch);
+	return true;
+}
+
+static void choose_and_run(struct batch *batch)
+{
+	if (batch->executor->pending == NULL)
+		wait_for_more(batch);
+	bound_by_memory(batch);
+	take(batch);
+	if (batch->n > 0)
+		run_or_launch(batch);
 }
 
 void psgi_batch_run(psgi_executor *executor, psg_worker *worker, psgi_job *sample)
@@ -528,6 +640,8 @@ void psgi_batch_run(psgi_executor *executor, psg_worker *worker, psgi_job *sampl
 			       .worker = worker,
 			       .batcher = psgi_extra_of(sample)->sample.batcher };
 
+	if (!psgi_flight_may(executor, worker))
+		(void)psgi_flight_land(executor);
 	executor->now_ns = psg_now_ns();
 	if (!is_wanted(&batch, sample)) {
 		/* Others would keep a place for it, which it then leaves empty. */
@@ -537,11 +651,9 @@ void psgi_batch_run(psgi_executor *executor, psg_worker *worker, psgi_job *sampl
 	/* The last sample's slot may go home while we still count.  Relaxed: its slot holds it. */
 	atomic_fetch_add_explicit(&batch.batcher->holders, 1, memory_order_relaxed);
 	add(&batch, sample);
-	gather(&batch);
-	wait_for_more(&batch);
-	bound_by_memory(&batch);
-	take(&batch);
-	if (batch.n > 0)
-		run_all(&batch, batch.jobs, batch.n);
+	if (gather_beside(&batch))
+		choose_and_run(&batch);
+	else
+		(void)psgi_run_claim(executor, worker, sample);
 	psgi_batcher_drop(batch.batcher);
 }

@@ -10,6 +10,12 @@
 
 #include "jobs/worker.h"
 
+/* Waits for a batch that was started; its status.  Samples that want to stop have ended then. */
+psg_status psgi_batch_finish(psgi_flight *flight);
+
+/* Of one that has been waited for or failed to start: ends its jobs, or runs them again. */
+void psgi_batch_end(psgi_executor *executor, psgi_flight *flight);
+
 /* Runs or ends one sample that came out of the worker's queue, and those that go with it. */
 void psgi_batch_run(psgi_executor *executor, psg_worker *worker, psgi_job *sample);
 

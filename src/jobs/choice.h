@@ -64,6 +64,9 @@ typedef struct psgi_candidate {
  */
 size_t psgi_choice_pick(const psgi_terms *terms, psgi_candidate *candidates, size_t n);
 
+/* Samples of this width that a run may have, whoever waits. */
+size_t psgi_choice_most(const psgi_terms *terms, int64_t width);
+
 /* What a run of `n` samples is expected to take, the widest of which is so wide. */
 double psgi_choice_ns(const psgi_terms *terms, size_t n, int64_t width);
 

@@ -14,6 +14,7 @@
 #include "base/recent.h"
 #include "device/device.h"
 #include "jobs/ec.h"
+#include "jobs/flight.h"
 #include "jobs/lane.h"
 #include "jobs/patience.h"
 #include "jobs/turns.h"
@@ -46,6 +47,10 @@ typedef struct psgi_executor {
 	psg_device *device;
 	psg_device *host; /* a core for what the device fails to do; NULL: it never did */
 	psg_error error;  /* scratch of the job that runs; of opening */
+	psgi_flight flights[PSGI_FLIGHTS];
+	psgi_flight *pending;   /* the one that has been started; NULL: none */
+	psgi_flight *launching; /* the one that is being started */
+	int64_t landed_ns;      /* the end of what ran last */
 	/* Of the workers that have ended: plans and weights of theirs are still about. */
 	psgi_memory_account *accounts;
 

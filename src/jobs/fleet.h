@@ -98,10 +98,10 @@ void psgi_fleet_enter(psgi_member *member, psgi_job *job);
 /* It ends, or goes elsewhere: once for each time it came, before its end is counted. */
 void psgi_fleet_leave(const psgi_job *job);
 
-/* It runs, and has run: on the executor's thread. */
+/* It runs, from now on if it was started before, and has had the device for so long: on the
+ * executor's thread. */
 void psgi_fleet_started(const psg_worker *worker, const psgi_job *job, int64_t now_ns);
-void psgi_fleet_ran(const psg_worker *worker, const psgi_job *job, psg_status status,
-		    int64_t now_ns);
+void psgi_fleet_ran(const psg_worker *worker, const psgi_job *job, psg_status status, int64_t ns);
 
 /* --- going on to another (move.c) --- */
 

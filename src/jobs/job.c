@@ -7,7 +7,9 @@
 #include "base/base.h"
 #include "device/device.h"
 #include "jobs/batcher.h"
+#include "jobs/executor.h"
 #include "jobs/fleet.h"
+#include "jobs/flight.h"
 #include "jobs/lane.h"
 #include "jobs/observe.h"
 #include "ops/ops.h"
@@ -83,6 +85,38 @@ static psg_status cut_outputs(psgi_job *job, psg_error *error)
 	return PSG_OK;
 }
 
+static psg_status make_outputs(psgi_extra *extra, size_t n_out, psg_error *error)
+{
+	extra->out = extra->few_out;
+	if (n_out <= PSGI_SLOT_TENSORS)
+		return PSG_OK;
+	extra->out = calloc(n_out, sizeof(psg_tensor *));
+	return extra->out != NULL ? PSG_OK
+				  : psgi_fail(error, PSG_NOMEM, "no memory for %zu outputs", n_out);
+}
+
+/* There are none. */
+static void free_outputs(psgi_extra *extra)
+{
+	if (extra->out != extra->few_out)
+		free(extra->out);
+}
+
+static psg_status keep_outputs(psgi_job *job, size_t n_out, psg_error *error)
+{
+	psgi_extra_of(job)->n_out = n_out;
+	return job->kind == PSGI_JOB_SAMPLE ? cut_outputs(job, error) : PSG_OK;
+}
+
+static psg_status why_stopped(const struct stop *stop, psg_status status, psgi_outcome *outcome,
+			      psg_error *error)
+{
+	if (status != PSG_CANCELLED || stop->status == PSG_OK)
+		return status;
+	*outcome = stop->outcome;
+	return psgi_job_stopped(stop->status, error);
+}
+
 static psg_status run_model(psgi_job *job, const psg_worker *worker, psg_device *device,
 			    psgi_outcome *outcome, psg_error *error)
 {
@@ -91,26 +125,74 @@ static psg_status run_model(psgi_job *job, const psg_worker *worker, psg_device 
 	psg_model *model = psgi_job_model(job);
 	size_t n_in, n_out = psg_model_outputs(model);
 	psg_tensor *const *in = psgi_job_inputs(job, &n_in);
-	psg_status status;
+	psg_status status = make_outputs(extra, n_out, error);
 
-	extra->out = extra->few_out;
-	if (n_out > PSGI_SLOT_TENSORS) {
-		extra->out = calloc(n_out, sizeof(psg_tensor *));
-		if (extra->out == NULL)
-			return psgi_fail(error, PSG_NOMEM, "no memory for %zu outputs", n_out);
-	}
+	if (status != PSG_OK)
+		return status;
 	status =
 		psg_model_run(model, device, in, n_in, extra->out, n_out, wants_stop, &stop, error);
-	if (status == PSG_OK) {
-		extra->n_out = n_out;
-		return job->kind == PSGI_JOB_SAMPLE ? cut_outputs(job, error) : PSG_OK;
-	}
-	if (extra->out != extra->few_out)
-		free(extra->out);
-	if (status != PSG_CANCELLED || stop.status == PSG_OK)
+	if (status == PSG_OK)
+		return keep_outputs(job, n_out, error);
+	free_outputs(extra);
+	return why_stopped(&stop, status, outcome, error);
+}
+
+/* --- the same in two --- */
+
+/* While this one is being started, the one before it may come to its end. */
+static bool polls_and_wants_stop(void *user)
+{
+	const struct stop *stop = user;
+
+	psgi_flight_poll(stop->worker->executor);
+	return wants_stop(user);
+}
+
+static bool settle(void *user)
+{
+	const struct stop *stop = user;
+
+	return psgi_flight_settle(stop->worker->executor);
+}
+
+psg_status psgi_job_start(psgi_job *job, psg_worker *worker, psgi_started *started,
+			  psgi_outcome *outcome, psg_error *error)
+{
+	struct stop stop = { .worker = worker, .job = job, .outcome = PSGI_FAILED };
+	const psgi_start_hooks hooks = { polls_and_wants_stop, settle, &stop };
+	psgi_extra *extra = psgi_extra_of(job);
+	psg_model *model = psgi_job_model(job);
+	size_t n_in, n_out = psg_model_outputs(model);
+	psg_tensor *const *in = psgi_job_inputs(job, &n_in);
+	psg_status status = make_outputs(extra, n_out, error);
+
+	*outcome = PSGI_FAILED;
+	if (status != PSG_OK)
 		return status;
-	*outcome = stop.outcome;
-	return psgi_job_stopped(stop.status, error);
+	status = psgi_model_start(model, worker->executor->device, in, n_in, n_out, &hooks, started,
+				  error);
+	if (status == PSG_OK)
+		return PSG_OK;
+	free_outputs(extra);
+	return why_stopped(&stop, status, outcome, error);
+}
+
+psg_status psgi_job_finish(psgi_job *job, psg_worker *worker, psgi_started *started,
+			   psgi_outcome *outcome, psg_error *error)
+{
+	psgi_extra *extra = psgi_extra_of(job);
+	psg_status status = psgi_job_wants_stop(job, worker, psg_now_ns(), outcome);
+
+	if (status != PSG_OK) {
+		psgi_started_drop(started);
+		free_outputs(extra);
+		return psgi_job_stopped(status, error);
+	}
+	status = psgi_started_finish(started, extra->out, error);
+	if (status == PSG_OK)
+		return keep_outputs(job, started->n_out, error);
+	free_outputs(extra);
+	return status;
 }
 
 static psg_status run_op(psgi_job *job, psg_device *device, psg_error *error)
@@ -200,13 +282,9 @@ static bool is_for_others(const psgi_job *job, const psg_worker *worker, psg_sta
 	       worker->executor->device->lost.code != PSG_OK && worker->lanes.member != NULL;
 }
 
-static psg_status run_tensors(psgi_job *job, psg_worker *worker, psgi_outcome *outcome,
-			      psg_error *error)
+psg_status psgi_job_judge(psgi_job *job, psg_worker *worker, psg_status status,
+			  psgi_outcome *outcome, psg_error *error)
 {
-	const psgi_executor *executor = worker->executor;
-	struct places before = count_places(executor);
-	psg_status status = run_on(job, worker, executor->device, outcome, error);
-
 	if (status == PSG_OK)
 		error->message[0] = '\0'; /* as above */
 	/* A closing fleet's others may be gone. */
@@ -217,8 +295,20 @@ static psg_status run_tensors(psgi_job *job, psg_worker *worker, psgi_outcome *o
 	if (is_for_others(job, worker, status) && psgi_fleet_has_other(worker->lanes.member))
 		*outcome = PSGI_MOVES;
 	else if (job->cpu_fallback && psgi_device_failed(status) &&
-		 executor->info.kind != PSG_DEVICE_CPU && !psgi_stall_took(worker, job))
+		 worker->executor->info.kind != PSG_DEVICE_CPU && !psgi_stall_took(worker, job))
 		status = run_on_host(job, worker, outcome, error);
+	if (status == PSG_OK)
+		*outcome = PSGI_COMPLETED;
+	return status;
+}
+
+static psg_status run_tensors(psgi_job *job, psg_worker *worker, psgi_outcome *outcome,
+			      psg_error *error)
+{
+	struct places before = count_places(worker->executor);
+	psg_status status = run_on(job, worker, worker->executor->device, outcome, error);
+
+	status = psgi_job_judge(job, worker, status, outcome, error);
 	if (job->kind == PSGI_JOB_OP)
 		add_places(worker, before);
 	return status;

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 struct psgi_lane;
+struct psgi_started;
 struct psg_worker;
 
 /* Priority classes, the first is served first. */
@@ -120,6 +121,18 @@ void psgi_job_drop_inputs(psgi_job *job);
  * why.  `*outcome` may be PSGI_MOVES. */
 psg_status psgi_job_run(psgi_job *job, struct psg_worker *worker, psgi_outcome *outcome,
 			psg_error *error);
+
+/*
+ * A model run or sample in two (model/start.h): what comes of it is then for psgi_job_judge, which
+ * may send it to another device or do it on the CPU, as psgi_job_run does.  While it is being
+ * started, the run before it may end.
+ */
+psg_status psgi_job_start(psgi_job *job, struct psg_worker *worker, struct psgi_started *started,
+			  psgi_outcome *outcome, psg_error *error);
+psg_status psgi_job_finish(psgi_job *job, struct psg_worker *worker, struct psgi_started *started,
+			   psgi_outcome *outcome, psg_error *error);
+psg_status psgi_job_judge(psgi_job *job, struct psg_worker *worker, psg_status status,
+			  psgi_outcome *outcome, psg_error *error);
 
 /* Must a claimed job stop while it runs, and why?  OK: it may go on. */
 psg_status psgi_job_wants_stop(const psgi_job *job, const struct psg_worker *worker, int64_t now_ns,

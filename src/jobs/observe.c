@@ -184,27 +184,27 @@ void psgi_observe_unseen(psg_worker *worker, int64_t ns, uint32_t jobs)
 }
 
 /* What is each job's own. */
-static void note_job(psgi_job_stats *stats, const psgi_job *job, int64_t started, int64_t now_ns)
+static void note_job(psgi_job_stats *stats, const psgi_job *job, int64_t started, int64_t ns)
 {
 	int64_t queued = atomic_load_explicit(&job->future.queued_ns, memory_order_relaxed);
 
 	if (queued != 0)
 		psgi_histogram_note(&stats->wait_ns, (uint64_t)(started - queued));
-	psgi_histogram_note(&stats->run_ns, (uint64_t)(now_ns - started));
+	psgi_histogram_note(&stats->run_ns, (uint64_t)ns);
 	if (job->kind != PSGI_JOB_FUNCTION)
 		note_tensors(stats, job);
 }
 
 void psgi_observe_ran(psg_worker *worker, const psgi_job *job, psgi_outcome outcome,
-		      psg_status status, int64_t now_ns)
+		      psg_status status, int64_t ns, int64_t now_ns)
 {
 	psgi_job_stats *stats = &worker->stats;
 	int64_t started = atomic_load_explicit(&job->future.started_ns, memory_order_relaxed);
 
-	note_job(stats, job, started, now_ns);
+	note_job(stats, job, started, ns);
 	if (runs_model(job))
 		psgi_histogram_note(&stats->samples, (uint64_t)psgi_job_samples(job));
-	count_device(worker, now_ns - started, 1);
+	count_device(worker, ns, 1);
 	if (psgi_tracing())
 		trace_ran(worker, job, outcome, status, started, now_ns);
 }
@@ -233,20 +233,20 @@ static void trace_batch(psg_worker *worker, const psgi_observed_batch *batch, ps
 }
 
 void psgi_observe_batch(psg_worker *worker, const psgi_observed_batch *batch, psg_status status,
-			int64_t now_ns)
+			int64_t ns, int64_t now_ns)
 {
 	psgi_histogram_note(&worker->stats.samples, batch->samples);
-	count_device(worker, now_ns - batch->started_ns, 0);
+	count_device(worker, ns, 0);
 	if (psgi_tracing())
 		trace_batch(worker, batch, status, now_ns);
 }
 
 /* In a trace its arrow leads to the batch. */
-void psgi_observe_ran_together(psg_worker *worker, const psgi_job *job, int64_t now_ns)
+void psgi_observe_ran_together(psg_worker *worker, const psgi_job *job, int64_t ns)
 {
 	int64_t started = atomic_load_explicit(&job->future.started_ns, memory_order_relaxed);
 
-	note_job(&worker->stats, job, started, now_ns);
+	note_job(&worker->stats, job, started, ns);
 	count_device(worker, 0, 1);
 	if (psgi_tracing())
 		psgi_trace_arrow_end(arrow_of(job), started);

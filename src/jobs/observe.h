@@ -20,10 +20,11 @@ typedef struct psgi_job_stats {
 /* On the submitting thread, before the job is put; gives it its number. */
 void psgi_observe_submit(const struct psg_worker *worker, psgi_job *job);
 
-/* On the executor's thread: before it runs, and when it has run but has not ended. */
+/* On the executor's thread: before it runs, and when it has run but has not ended, and had the
+ * device for `ns`. */
 void psgi_observe_start(const struct psg_worker *worker, const psgi_job *job);
 void psgi_observe_ran(struct psg_worker *worker, const psgi_job *job, psgi_outcome outcome,
-		      psg_status status, int64_t now_ns);
+		      psg_status status, int64_t ns, int64_t now_ns);
 
 /* A run of samples together. */
 typedef struct psgi_observed_batch {
@@ -38,8 +39,8 @@ typedef struct psgi_observed_batch {
 void psgi_observe_start_together(const psgi_job *job);
 void psgi_observe_batch_start(const struct psg_worker *worker, const psgi_observed_batch *batch);
 void psgi_observe_batch(struct psg_worker *worker, const psgi_observed_batch *batch,
-			psg_status status, int64_t now_ns);
-void psgi_observe_ran_together(struct psg_worker *worker, const psgi_job *job, int64_t now_ns);
+			psg_status status, int64_t ns, int64_t now_ns);
+void psgi_observe_ran_together(struct psg_worker *worker, const psgi_job *job, int64_t ns);
 
 /* The like of psgi_observe_ran, of `jobs` detached ones together, which took `ns`. */
 void psgi_observe_unseen(struct psg_worker *worker, int64_t ns, uint32_t jobs);

@@ -225,16 +225,13 @@ void psgi_fleet_started(const psg_worker *worker, const psgi_job *job, int64_t n
 }
 
 /* A failure says nothing of how long the work takes: who fails at once must not get all jobs. */
-void psgi_fleet_ran(const psg_worker *worker, const psgi_job *job, psg_status status,
-		    int64_t now_ns)
+void psgi_fleet_ran(const psg_worker *worker, const psgi_job *job, psg_status status, int64_t ns)
 {
 	psgi_member *member = worker->lanes.member;
-	int64_t started;
 
 	if (member == NULL)
 		return;
-	started = atomic_load_explicit(&member->started_ns, memory_order_relaxed);
 	atomic_store_explicit(&member->started_ns, 0, memory_order_relaxed);
 	if (status == PSG_OK)
-		psgi_route_note(member, psgi_extra_of(job)->route_kind, now_ns - started);
+		psgi_route_note(member, psgi_extra_of(job)->route_kind, ns);
 }

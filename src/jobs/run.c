@@ -9,6 +9,7 @@
 #include "jobs/batch.h"
 #include "jobs/batcher.h"
 #include "jobs/fleet.h"
+#include "jobs/flight.h"
 #include "jobs/look.h"
 #include "jobs/observe.h"
 
@@ -167,11 +168,16 @@ void psgi_run_begin_use(psgi_executor *executor, psg_worker *worker)
 	executor->device->account = worker->account;
 }
 
+void psgi_run_note_use(psgi_executor *executor)
+{
+	note_loss(executor);
+	publish_memory(executor);
+}
+
 void psgi_run_end_use(psgi_executor *executor)
 {
 	executor->device->account = NULL;
-	note_loss(executor);
-	publish_memory(executor);
+	psgi_run_note_use(executor);
 }
 
 static void note_sample(const psgi_job *job, int64_t ns)
@@ -180,10 +186,9 @@ static void note_sample(const psgi_job *job, int64_t ns)
 }
 
 /* Why it failed or, when it did not, why the CPU did it. */
-static void note_message(const psg_worker *worker, psgi_job *job, psg_status status)
+static void note_message(const psg_worker *worker, psgi_job *job, psg_status status,
+			 psg_error *error)
 {
-	psg_error *error = &worker->executor->error;
-
 	if (status == PSG_OK && error->message[0] == '\0')
 		psgi_fleet_tell_loss(worker, job, error);
 	psgi_future_note(&job->future, error->message);
@@ -191,41 +196,111 @@ static void note_message(const psg_worker *worker, psgi_job *job, psg_status sta
 		job->future.message = "the GPU failed";
 }
 
-void psgi_run_claimed(psgi_executor *executor, psg_worker *worker, psgi_job *job)
+/* When it was started. */
+static int64_t begin(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 {
-	psg_future *future = &job->future;
 	int64_t started = not_before_queued(job, executor->now_ns);
-	psgi_outcome outcome;
-	psg_status status;
-	bool is_ours;
 
 	executor->now_ns = started;
-	atomic_store_explicit(&future->started_ns, started, memory_order_relaxed);
+	atomic_store_explicit(&job->future.started_ns, started, memory_order_relaxed);
 	psgi_observe_start(worker, job);
-	psgi_fleet_started(worker, job, started);
+	if (executor->pending == NULL)
+		psgi_fleet_started(worker, job, started);
 	psgi_stall_mark(worker, job);
 	psgi_run_begin_use(executor, worker);
-	status = psgi_job_run(job, worker, &outcome, &executor->error);
-	psgi_run_end_use(executor);
-	is_ours = psgi_stall_reclaim(worker, job);
-	if (is_ours && outcome != PSGI_MOVES)
-		note_message(worker, job, status);
+	return started;
+}
+
+/* What came of it. */
+struct result {
+	psgi_outcome outcome;
+	psg_status status;
+	psg_error *error;
+};
+
+/* It has run. */
+static void end_run(psgi_executor *executor, psg_worker *worker, psgi_job *job, int64_t started,
+		    struct result result)
+{
+	psg_status status = result.status;
+	bool is_ours = psgi_stall_reclaim(worker, job);
+	int64_t ns;
+
+	if (is_ours && result.outcome != PSGI_MOVES)
+		note_message(worker, job, status, result.error);
 	read_clock(executor);
-	psgi_run_account(worker, executor->now_ns - started, 1);
-	psgi_fleet_ran(worker, job, is_ours ? status : PSG_STALLED, executor->now_ns);
+	ns = psgi_flight_ns(executor, started, executor->now_ns);
+	executor->landed_ns = executor->now_ns;
+	psgi_run_account(worker, ns, 1);
+	psgi_fleet_ran(worker, job, is_ours ? status : PSG_STALLED, ns);
 	if (!is_ours) {
 		psgi_stall_drop(job);
 		return;
 	}
-	psgi_observe_ran(worker, job, outcome != PSGI_MOVES ? outcome : PSGI_FAILED, status,
-			 executor->now_ns);
+	psgi_observe_ran(worker, job, result.outcome != PSGI_MOVES ? result.outcome : PSGI_FAILED,
+			 status, ns, executor->now_ns);
 	/* A message: the CPU did it. */
-	if (job->kind == PSGI_JOB_SAMPLE && status == PSG_OK && executor->error.message[0] == '\0')
-		note_sample(job, executor->now_ns - started);
-	if (outcome == PSGI_MOVES)
+	if (job->kind == PSGI_JOB_SAMPLE && status == PSG_OK && result.error->message[0] == '\0')
+		note_sample(job, ns);
+	if (result.outcome == PSGI_MOVES)
 		move(executor, worker, job);
 	else
-		psgi_run_end(worker, job, outcome, status, executor->now_ns);
+		psgi_run_end(worker, job, result.outcome, status, executor->now_ns);
+}
+
+void psgi_run_claimed(psgi_executor *executor, psg_worker *worker, psgi_job *job)
+{
+	struct result result = { .error = &executor->error };
+	int64_t started = begin(executor, worker, job);
+
+	result.status = psgi_job_run(job, worker, &result.outcome, result.error);
+	psgi_run_end_use(executor);
+	end_run(executor, worker, job, started, result);
+}
+
+/* --- in flight --- */
+
+static void launch(psgi_executor *executor, psg_worker *worker, psgi_job *job)
+{
+	psgi_flight *flight = psgi_flight_begin(executor, worker);
+
+	flight->jobs[0] = job;
+	flight->n = flight->left = 1;
+	flight->started_ns = begin(executor, worker, job);
+	flight->status =
+		psgi_job_start(job, worker, &flight->run, &flight->outcome, &flight->error);
+	psgi_run_end_use(executor);
+	psgi_flight_launched(executor, flight);
+}
+
+void psgi_run_or_launch(psgi_executor *executor, psg_worker *worker, psgi_job *job)
+{
+	if (psgi_flight_may(executor, worker))
+		launch(executor, worker, job);
+	else
+		psgi_run_claimed(executor, worker, job);
+}
+
+/* Memory may be short at the end, too: a run that is not in two makes room and tries again. */
+static bool wants_another_run(const psgi_flight *flight)
+{
+	return flight->is_down && flight->status == PSG_OOM;
+}
+
+void psgi_run_end_flight(psgi_executor *executor, psgi_flight *flight)
+{
+	psg_worker *worker = flight->worker;
+	psgi_job *job = flight->jobs[0];
+	struct result result = { flight->outcome, flight->status, &flight->error };
+
+	psgi_run_begin_use(executor, worker);
+	if (wants_another_run(flight))
+		result.status = psgi_job_run(job, worker, &result.outcome, result.error);
+	else
+		result.status =
+			psgi_job_judge(job, worker, result.status, &result.outcome, result.error);
+	psgi_run_end_use(executor);
+	end_run(executor, worker, job, flight->started_ns, result);
 }
 
 /*
@@ -313,6 +388,7 @@ void psgi_run(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 	bool calls_back;
 
 	if (job->kind == PSGI_JOB_DETACHED) {
+		(void)psgi_flight_land(executor);
 		run_detached(executor, worker, job);
 		return;
 	}
@@ -322,8 +398,16 @@ void psgi_run(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 		return;
 	}
 	calls_back = job->future.done != NULL;
-	if (psgi_run_claim(executor, worker, job))
-		psgi_run_claimed(executor, worker, job);
+	if (job->kind == PSGI_JOB_MODEL && psgi_flight_may(executor, worker))
+		read_clock(executor); /* the one before may have been started long ago */
+	else
+		(void)psgi_flight_land(executor);
+	if (psgi_run_claim(executor, worker, job)) {
+		if (job->kind == PSGI_JOB_MODEL)
+			psgi_run_or_launch(executor, worker, job);
+		else
+			psgi_run_claimed(executor, worker, job);
+	}
 	if (calls_back)
 		read_clock(executor);
 }

@@ -16,8 +16,14 @@ void psgi_run_pay(psgi_executor *executor);
 /* It is to run: it is the caller's to end.  Otherwise it has ended. */
 bool psgi_run_claim(psgi_executor *executor, psg_worker *worker, psgi_job *job);
 
-/* Runs a claimed job and ends it. */
+/* Runs a claimed job and ends it; nothing is in flight. */
 void psgi_run_claimed(psgi_executor *executor, psg_worker *worker, psgi_job *job);
+
+/* The same of a model run or sample, which may then be in flight (flight.h). */
+void psgi_run_or_launch(psgi_executor *executor, psg_worker *worker, psgi_job *job);
+
+/* Of one that was in flight alone, and has been waited for or failed to start: ends its job. */
+void psgi_run_end_flight(psgi_executor *executor, psgi_flight *flight);
 
 /* Ends a claimed job; it may be gone afterwards. */
 void psgi_run_end(psg_worker *worker, psgi_job *job, psgi_outcome outcome, psg_status status,
@@ -26,6 +32,9 @@ void psgi_run_end(psg_worker *worker, psgi_job *job, psgi_outcome outcome, psg_s
 /* Around what runs on the device for this worker. */
 void psgi_run_begin_use(psgi_executor *executor, psg_worker *worker);
 void psgi_run_end_use(psgi_executor *executor);
+
+/* What the device has met and holds is told, before the jobs that used it end. */
+void psgi_run_note_use(psgi_executor *executor);
 
 /* Their worker had the device for so long, for so many jobs. */
 void psgi_run_account(psg_worker *worker, int64_t ns, uint32_t jobs);

@@ -77,6 +77,7 @@ static void take_moved(psgi_executor *executor)
 static void attend(psgi_executor *executor)
 {
 	psgi_run_pay(executor);
+	psgi_flight_land(executor);
 	(void)atomic_exchange_explicit(&executor->attention, false, memory_order_acquire);
 	if (atomic_exchange_explicit(&executor->trim, false, memory_order_acquire))
 		psgi_run_trim(executor);
@@ -110,8 +111,8 @@ static bool settle(psgi_executor *executor, psg_worker *worker)
 	bool refusing = atomic_load_explicit(&worker->refusing, memory_order_acquire);
 	bool closing = atomic_load_explicit(&worker->closing, memory_order_acquire);
 
-	if (psgi_queue_rank(&worker->queue) < PSGI_RANKS || !psgi_look_rest(worker) ||
-	    psgi_lanes_marked(&worker->lanes))
+	if (psgi_flight_is_of(executor, worker) || psgi_queue_rank(&worker->queue) < PSGI_RANKS ||
+	    !psgi_look_rest(worker) || psgi_lanes_marked(&worker->lanes))
 		return false;
 	if (refusing && worker->lanes.member != NULL) {
 		/* Others of the fleet may send it jobs: psg_fleet_drain says when it is over. */
@@ -309,7 +310,7 @@ void *psgi_executor_main(void *argument)
 			psgi_run(executor, worker, job);
 		if (executor->unsettled)
 			settle_refusing(executor);
-		if (job == NULL && !idle(executor))
+		if (job == NULL && !psgi_flight_land(executor) && !idle(executor))
 			break;
 	}
 	psgi_run_close_device(executor);

@@ -27,13 +27,26 @@ static bool is_watched(const psg_worker *worker)
 	return worker->stall.limit_ns != 0;
 }
 
+/* There is always a place: no more runs are in flight. */
+static void replace_moved(psg_worker *worker, const psgi_job *old, psgi_job *job)
+{
+	for (size_t i = 0; i < PSGI_FLIGHTS; i++) {
+		psgi_job *_Atomic *place = &worker->runs_moved[i];
+
+		if (atomic_load_explicit(place, memory_order_relaxed) != old)
+			continue;
+		atomic_store_explicit(place, job, memory_order_relaxed);
+		return;
+	}
+}
+
 /* Release: what the keeper reads of the job. */
 void psgi_stall_mark(psg_worker *worker, psgi_job *job)
 {
 	if (!is_watched(worker))
 		return;
 	if (job->lane->serial != worker->lanes.serial)
-		atomic_store_explicit(&worker->runs_moved, job, memory_order_relaxed);
+		replace_moved(worker, NULL, job);
 	atomic_fetch_or_explicit(&job->future.word, PSGI_RUNS, memory_order_release);
 }
 
@@ -42,7 +55,7 @@ bool psgi_stall_reclaim(psg_worker *worker, psgi_job *job)
 {
 	if (!is_watched(worker))
 		return true;
-	atomic_store_explicit(&worker->runs_moved, NULL, memory_order_relaxed);
+	replace_moved(worker, job, NULL);
 	return (atomic_fetch_and_explicit(&job->future.word, ~PSGI_RUNS, memory_order_acq_rel) &
 		PSGI_RUNS) != 0;
 }
@@ -96,11 +109,14 @@ static void end_one(void *user, psgi_job *job)
 /* Those that were submitted while the last look refused nobody yet are among them. */
 static void end_jobs(psg_worker *worker)
 {
-	psgi_job *moved = atomic_load_explicit(&worker->runs_moved, memory_order_relaxed);
+	psgi_job *moved[PSGI_FLIGHTS];
 
+	for (size_t i = 0; i < PSGI_FLIGHTS; i++)
+		moved[i] = atomic_load_explicit(&worker->runs_moved[i], memory_order_relaxed);
 	psgi_lanes_visit_jobs(&worker->lanes, end_one, NULL);
-	if (moved != NULL)
-		end_running(moved);
+	for (size_t i = 0; i < PSGI_FLIGHTS; i++)
+		if (moved[i] != NULL)
+			end_running(moved[i]);
 }
 
 /* --- noticing --- */

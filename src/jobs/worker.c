@@ -38,7 +38,20 @@ static psg_status check_options(const psg_worker_options *options, psg_error *er
 		return psgi_fail(error, PSG_INVALID,
 				 "memory share %g: a part of 1, or 0 for no bound",
 				 options->memory_share);
+	if (options->in_flight < 0 || options->in_flight > PSGI_FLIGHTS)
+		return psgi_fail(error, PSG_INVALID, "%d runs in flight: 1 or %d, or 0 for %d",
+				 (int)options->in_flight, PSGI_FLIGHTS, PSGI_FLIGHTS);
 	return PSG_OK;
+}
+
+/* Where nobody says, the environment may, for comparing. */
+static int in_flight_of(const psg_worker_options *options)
+{
+	const char *text = getenv("PAGESIFT_IN_FLIGHT");
+
+	if (options->in_flight != 0)
+		return options->in_flight;
+	return text != NULL && strcmp(text, "1") == 0 ? 1 : PSGI_FLIGHTS;
 }
 
 /* The lower half of a serial; the upper one is the executor's number. */
@@ -85,6 +98,7 @@ static psg_status create(psgi_executor *executor, const psg_worker_options *opti
 		       options->name != NULL ? options->name : executor->name);
 	worker->memory_share = options->memory_share;
 	worker->lane_bytes = options->lane_bytes;
+	worker->flies = in_flight_of(options) > 1;
 	if (options->memory_share > 0) {
 		worker->account = calloc(1, sizeof(*worker->account));
 		if (worker->account == NULL) {

@@ -31,13 +31,15 @@ struct psg_worker {
 
 	psgi_keeper keeper;
 	psgi_stall stall;
-	psgi_job *_Atomic runs_moved; /* it came from another member, and runs here */
+	psgi_job
+		*_Atomic runs_moved[PSGI_FLIGHTS]; /* they came from another member, and run here */
 
 	/* The executor's thread's own; counters are read by others. */
 	alignas(PSGI_CACHE_LINE) psgi_executor *executor; /* constant */
 	psgi_turn turn;
 	psgi_memory_account *account; /* NULL: its memory has no bound of its own */
 	double memory_share;          /* constant */
+	bool flies;                   /* constant: its runs may follow each other without a pause */
 	psgi_queue queue;
 	psgi_lane *polled;   /* lanes that need not mark themselves: the worker looks */
 	int64_t looked_ns;   /* when the lanes were last looked at */
