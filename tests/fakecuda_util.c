@@ -68,6 +68,17 @@ void t_gpu_fail(const char *rules)
 	set_rules(rules);
 }
 
+char *t_gpu_log(void)
+{
+	char *text = malloc(FAKECUDA_LOG + 1);
+	fakecuda_log_fn *log_of;
+
+	ck_assert_ptr_nonnull(text);
+	t_gpu_symbol("fakecuda_log", &log_of);
+	log_of(text);
+	return text;
+}
+
 void t_gpu_expect_nothing_left(void)
 {
 	fakecuda_counts counts = t_gpu_counts();

@@ -20,6 +20,9 @@ void t_gpu_begin(void);
 fakecuda_counts t_gpu_counts(void);
 void t_gpu_fail(const char *rules); /* see FAKECUDA_FAIL */
 
+/* Since the last t_gpu_fail, see fakecuda_log; the caller frees it.  Not for the real one. */
+char *t_gpu_log(void);
+
 /* A function of the driver that the tests use, fake or real. */
 void t_gpu_symbol(const char *name, void *function);
 

@@ -25,6 +25,7 @@ JOBS_TESTS = tests/test_jobs_future \
 	tests/test_gpu_jobs \
 	tests/test_gpu_storm \
 	tests/test_gpu_fleet \
+	tests/test_gpu_flight \
 	tests/test_gpu_stall
 check_PROGRAMS += $(JOBS_TESTS)
 TESTS += $(JOBS_TESTS)
@@ -47,6 +48,10 @@ tests_test_gpu_stall_SOURCES = tests/test_gpu_stall.c tests/jobs_util.h tests/ba
 	tests/fakecuda_util.h tests/onnx_text.c tests/onnx_text.h
 tests_test_gpu_stall_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_gpu_stall_LDADD = $(TEST_JOBS) $(TEST_LIBS)
+tests_test_gpu_flight_SOURCES = tests/test_gpu_flight.c tests/jobs_util.h tests/batch_util.h tests/fakecuda_util.c \
+	tests/fakecuda_util.h tests/onnx_text.c tests/onnx_text.h
+tests_test_gpu_flight_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_gpu_flight_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 tests_test_gpu_storm_SOURCES = tests/test_gpu_storm.c tests/instrumented.h tests/jobs_util.h tests/fakecuda_util.c \
 	tests/fakecuda_util.h tests/onnx_text.c tests/onnx_text.h
 tests_test_gpu_storm_CPPFLAGS = $(TEST_CPPFLAGS)

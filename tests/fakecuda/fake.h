@@ -16,6 +16,7 @@ PSGI_CUDA_MAP(FAKE_DECLARE)
 #undef FAKE_DECLARE
 void fakecuda_stats(fakecuda_counts *out);
 void fakecuda_fail(const char *rules);
+void fakecuda_log(char *out);
 #pragma GCC visibility pop
 
 #define FAKE_MAX_DEVICES 8
@@ -67,6 +68,8 @@ bool fake_is_lost(CUresult code);
 
 fake_device *fake_current(void); /* the calling thread's; NULL: none */
 
+void fake_log(char letter, bool is_first); /* see fakecuda_log */
+
 /* --- memory --- */
 bool fake_is_device(const void *address, size_t bytes); /* inside of one block? */
 bool fake_is_pinned(const void *address, size_t bytes);
@@ -89,6 +92,7 @@ typedef struct fake_work {
 	uint32_t grid[3], block[3], shared_bytes;
 } fake_work;
 
+bool fake_is_first(CUstream stream); /* of its context */
 CUresult fake_queue(CUstream stream, const fake_work *work);
 void fake_run_device(fake_device *device); /* all that is queued on it */
 

@@ -62,4 +62,12 @@ typedef void fakecuda_stats_fn(fakecuda_counts *out); /* "fakecuda_stats" */
  * what hangs returns. */
 typedef void fakecuda_fail_fn(const char *rules); /* "fakecuda_fail" */
 
+/*
+ * The order of calls since fakecuda_fail, a letter each: U copy to a card, L launch, D copy from a
+ * card, R record and S wait for an event in a stream, Q question, W wait of the host.  Small
+ * letters: in another stream than the context's first one.  The last FAKECUDA_LOG calls at most.
+ */
+#define FAKECUDA_LOG 65536
+typedef void fakecuda_log_fn(char *out); /* "fakecuda_log"; FAKECUDA_LOG + 1 bytes */
+
 #endif

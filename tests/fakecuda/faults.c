@@ -152,11 +152,33 @@ void fakecuda_stats(fakecuda_counts *out)
 	(void)pthread_mutex_unlock(&fake_lock);
 }
 
+static char letters[FAKECUDA_LOG];
+static size_t n_letters; /* ever */
+
+void fake_log(char letter, bool is_first)
+{
+	letters[n_letters++ % FAKECUDA_LOG] = is_first ? letter : (char)(letter - 'A' + 'a');
+}
+
+void fakecuda_log(char *out)
+{
+	size_t first = 0;
+
+	(void)pthread_mutex_lock(&fake_lock);
+	if (n_letters > FAKECUDA_LOG)
+		first = n_letters - FAKECUDA_LOG;
+	for (size_t i = first; i < n_letters; i++)
+		*out++ = letters[i % FAKECUDA_LOG];
+	*out = '\0';
+	(void)pthread_mutex_unlock(&fake_lock);
+}
+
 void fakecuda_fail(const char *text)
 {
 	(void)pthread_once(&once, read_environment);
 	(void)pthread_mutex_lock(&fake_lock);
 	read_rules(text);
+	n_letters = 0;
 	for (size_t i = 0; i < FAKE_MAX_DEVICES; i++)
 		fake_devices[i].sticky = CUDA_SUCCESS;
 	(void)pthread_mutex_unlock(&fake_lock);

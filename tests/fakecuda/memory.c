@@ -150,6 +150,7 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CU
 			   .to_device = true };
 
 	ENTER(cuMemcpyHtoDAsync_v2);
+	fake_log('U', fake_is_first(stream));
 	if (!fake_is_device(work.to, bytes))
 		return fake_leave(CUDA_ERROR_INVALID_VALUE);
 	if (!fake_is_pinned(from, bytes)) {
@@ -172,6 +173,7 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream
 			   .from_device = true };
 
 	ENTER(cuMemcpyDtoHAsync_v2);
+	fake_log('D', fake_is_first(stream));
 	if (!fake_is_device(work.from, bytes))
 		return fake_leave(CUDA_ERROR_INVALID_VALUE);
 	return fake_leave(fake_queue(stream, &work));

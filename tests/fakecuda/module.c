@@ -266,6 +266,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
 
 	(void)extra;
 	ENTER(cuLaunchKernel);
+	fake_log('L', fake_is_first(stream));
 	if (!is_legal(&work, function))
 		return fake_leave(CUDA_ERROR_INVALID_VALUE);
 	work.owned = malloc(function->param_bytes + 1);

@@ -42,6 +42,12 @@ static bool is_stream(CUstream stream)
 	return false;
 }
 
+/* The list begins with the newest. */
+bool fake_is_first(CUstream stream)
+{
+	return stream != NULL && is_stream(stream) && stream->next == NULL;
+}
+
 static void drop(CUevent event)
 {
 	if (event == NULL || --event->holders > 0)
@@ -205,6 +211,7 @@ CUresult cuStreamDestroy_v2(CUstream stream)
 CUresult cuStreamSynchronize(CUstream stream)
 {
 	ENTER(cuStreamSynchronize);
+	fake_log('W', fake_is_first(stream));
 	if (!is_stream(stream))
 		return fake_leave(CUDA_ERROR_INVALID_HANDLE);
 	run_stream(stream);
@@ -217,6 +224,7 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 
 	(void)flags;
 	ENTER(cuStreamWaitEvent);
+	fake_log('S', fake_is_first(stream));
 	work.serial = event->recorded;
 	return fake_leave(fake_queue(stream, &work));
 }
@@ -260,6 +268,7 @@ CUresult cuEventRecord(CUevent event, CUstream stream)
 	CUresult result;
 
 	ENTER(cuEventRecord);
+	fake_log('R', fake_is_first(stream));
 	work.serial = event->recorded + 1;
 	result = fake_queue(stream, &work);
 	if (result == CUDA_SUCCESS) {
@@ -275,6 +284,7 @@ CUresult cuEventQuery(CUevent event)
 	CUresult result;
 
 	ENTER(cuEventQuery);
+	fake_log('Q', fake_is_first(event->stream));
 	if (event->done < event->recorded && is_stream(event->stream) &&
 	    event->stream->first != NULL)
 		run_one(event->stream);
@@ -287,6 +297,7 @@ CUresult cuEventQuery(CUevent event)
 CUresult cuEventSynchronize(CUevent event)
 {
 	ENTER(cuEventSynchronize);
+	fake_log('W', fake_is_first(event->stream));
 	if (is_stream(event->stream))
 		run_event(event, event->recorded);
 	return fake_leave(event->device->sticky);
