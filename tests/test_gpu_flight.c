@@ -627,6 +627,7 @@ START_TEST(failing_batches)
 	static const char *const rules[] = { "cuMemcpyDtoHAsync_v2:2:2", "cuEventSynchronize:1:999",
 					     "cuLaunchKernel:3:701", "cuMemcpyHtoDAsync_v2:2:1" };
 	const psg_batcher_options options = { .max_batch = 4 };
+	const psg_job_options fallback = { .cpu_fallback = true }; /* of one that runs alone */
 	psg_worker *worker = open_worker(0);
 	psg_model *model = t_model(T_COLUMNS);
 	psg_batcher *batcher = t_batcher(worker, model, &options);
@@ -636,7 +637,7 @@ START_TEST(failing_batches)
 	for (int round = 0; round < 4; round++) {
 		t_gate_close(&gate, worker);
 		for (uint32_t k = 0; k < 16; k++)
-			futures[k] = t_put_kth(batcher, k, NULL);
+			futures[k] = t_put_kth(batcher, k, &fallback);
 		t_gpu_fail(round == 0 ? "" : rules[_i]);
 		t_gate_open(&gate);
 		for (uint32_t k = 0; k < 16; k++)
