@@ -71,7 +71,7 @@ typedef struct psg_worker_options {
 	 */
 	double memory_share;
 	/*
-	 * Model runs and full batches that a GPU has been given at a time: 2, which 0 means, or 1.
+	 * Model runs and full batches that a GPU is given at a time: 2, which 0 means, or 1.
 	 * With 2 the next one is copied there and queued while one runs, so that the card goes on
 	 * without a pause; jobs of one thread and class still end in their order.  With 1, and
 	 * where this is 0 and PAGESIFT_IN_FLIGHT is "1", each begins when the one before it has
@@ -300,7 +300,7 @@ PSG_API psg_status psg_future_tensors(psg_future *future, psg_tensor *const **te
 PSG_API const char *psg_future_fallback(const psg_future *future);
 
 /* queued, started and finished, psg_now_ns clock, at most a microsecond too early; 0 where it has
- * not happened. */
+ * not happened.  A run on a GPU is started when it is queued there, maybe behind another. */
 typedef struct psg_future_times {
 	int64_t queued_ns, started_ns, finished_ns;
 } psg_future_times;
