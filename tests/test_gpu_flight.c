@@ -190,6 +190,38 @@ START_TEST(next_is_queued_before_the_wait)
 }
 END_TEST
 
+/* Many in a row: no copy to the card waits for a run before, and memory is that of two. */
+START_TEST(copies_go_ahead)
+{
+	psg_worker *worker = open_worker(0);
+	psg_model *model = chain(STEPS);
+	psg_tensor *x = input(4, 50, 1);
+	uint64_t held = 0;
+	char *log;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		psg_future *futures[12];
+		t_gate gate;
+
+		t_gate_close(&gate, worker);
+		for (int i = 0; i < 12; i++)
+			futures[i] = put(worker, model, x, NULL);
+		t_gpu_fail("");
+		t_gate_open(&gate);
+		for (int i = 0; i < 12; i++)
+			ck_assert_int_eq(t_finish(futures[i]), PSG_OK);
+		ck_assert(round < 2 || t_stats(worker).memory_held == held);
+		held = t_stats(worker).memory_held;
+	}
+	log = t_gpu_log();
+	ck_assert_msg(count(log, 'u', false) == 12 && strstr(log, "su") == NULL, "%s", log);
+	free(log);
+	psg_tensor_unref(x);
+	psg_model_unref(model);
+	close_worker(worker);
+}
+END_TEST
+
 /* The first is done long before the second is started: its end does not wait for that. */
 START_TEST(its_end_is_not_late)
 {
@@ -562,6 +594,39 @@ START_TEST(each_call_fails)
 }
 END_TEST
 
+/* One that fails as it is started does not end before the one that was started before it. */
+START_TEST(failing_at_the_start)
+{
+	static order all;
+	psg_worker *worker = open_worker(0);
+	psg_model *model = chain(STEPS);
+	psg_tensor *x = input(4, 50, 1);
+	psg_future *futures[4];
+	entry entries[4];
+	t_gate gate;
+
+	ck_assert_int_eq(t_finish(put(worker, model, x, NULL)), PSG_OK);
+	t_gate_close(&gate, worker);
+	for (int i = 0; i < 4; i++) {
+		const psg_job_options options = { .done = note_end, .user = &entries[i] };
+
+		entries[i] = (entry){ &all, i };
+		futures[i] = put(worker, model, x, &options);
+	}
+	/* The second one's copy to the card. */
+	t_gpu_fail("cuMemcpyHtoDAsync_v2:2:1");
+	t_gate_open(&gate);
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(t_finish(futures[i]), i == 1 ? PSG_DRIVER : PSG_OK);
+	psg_worker_close(worker);
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(all.job[i], i);
+	psg_tensor_unref(x);
+	psg_model_unref(model);
+	t_gpu_expect_nothing_left();
+}
+END_TEST
+
 /* The card is lost in each of the kernels, with runs in flight. */
 START_TEST(lost_in_flight)
 {
@@ -776,10 +841,12 @@ int main(void)
 	tcase_add_test(all, two_engines);
 	tcase_add_loop_test(all, several_threads, 1, 3);
 	tcase_add_loop_test(fake, next_is_queued_before_the_wait, 1, 3);
+	tcase_add_test(fake, copies_go_ahead);
 	tcase_add_test(fake, its_end_is_not_late);
 	tcase_add_loop_test(fake, one_alone_is_as_ever, 1, 3);
 	tcase_add_loop_test(fake, full_batches_go_ahead, 1, 3);
 	tcase_add_loop_test(fake, each_call_fails, 0, 2);
+	tcase_add_test(fake, failing_at_the_start);
 	tcase_add_test(fake, lost_in_flight);
 	tcase_add_loop_test(fake, lost_in_a_fleet, 0, 8);
 	tcase_add_loop_test(fake, failing_batches, 0, 4);

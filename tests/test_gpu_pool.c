@@ -76,6 +76,26 @@ END_TEST
 
 #define MIB ((size_t)1 << 20)
 
+/* Rather a larger one that no queued work uses than the smallest; else that. */
+START_TEST(who_does_not_wait_goes_first)
+{
+	static psgi_gpu_pool pool;
+	psgi_block blocks[] = {
+		{ NULL, &blocks[0], MIB, 7, NULL },
+		{ NULL, &blocks[1], 2 * MIB, 6, NULL },
+		{ NULL, &blocks[2], 3 * MIB, 3, NULL },
+		{ NULL, &blocks[3], 16 * MIB, 0, NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++)
+		psgi_pool_add_idle(&pool, &blocks[i]);
+	ck_assert_ptr_eq(psgi_pool_reuse(&pool, MIB, 8, 5), &blocks[2]);
+	ck_assert_ptr_eq(psgi_pool_reuse(&pool, MIB, 8, 5), &blocks[0]);
+	ck_assert_ptr_eq(psgi_pool_reuse(&pool, MIB, 8, 5), &blocks[1]);
+	ck_assert_ptr_null(psgi_pool_reuse(&pool, MIB, 8, 5)); /* too large */
+}
+END_TEST
+
 /* Idle blocks of these sizes; what is taken for a request, and what a new block replaces. */
 START_TEST(larger_blocks_serve_smaller_requests)
 {
@@ -142,6 +162,7 @@ int main(void)
 	tcase_add_test(all, sizes_waste_little);
 	tcase_add_test(all, sizes_without_end);
 	tcase_add_loop_test(all, limit_is_read, 0, (int)(sizeof(limits) / sizeof(limits[0])));
+	tcase_add_test(all, who_does_not_wait_goes_first);
 	tcase_add_test(all, larger_blocks_serve_smaller_requests);
 	tcase_add_test(all, blocks_in_use_are_found);
 	suite_add_tcase(suite, all);
