@@ -506,9 +506,12 @@ START_TEST(two_engines)
 		ck_assert_int_eq(psg_worker_open_shared(shared, &half, &workers[k], NULL), PSG_OK);
 	for (int round = 0; round < 4; round++) {
 		psg_future *futures[40];
+		t_gate gate;
 
+		t_gate_close(&gate, workers[0]);
 		for (int i = 0; i < 40; i++)
 			futures[i] = put(workers[i % 2], models[i % 2], x, NULL);
+		t_gate_open(&gate);
 		for (int i = 0; i < 40; i++) {
 			ck_assert_int_eq(psg_future_wait(futures[i]), PSG_OK);
 			ck_assert(is_right(futures[i], STEPS + i % 2, 1));
@@ -517,6 +520,7 @@ START_TEST(two_engines)
 		for (int k = 0; k < 2; k++) {
 			ck_assert(round == 0 || used_by(workers[k]) == used[k]);
 			used[k] = used_by(workers[k]);
+			ck_assert_uint_gt(used[k], 0); /* a weight, taken beside another's run */
 		}
 	}
 	/* One goes while the other's are in flight. */
