@@ -37,8 +37,8 @@ typedef struct psg_stats {
 	/* Nanoseconds from the submission to the start.  Without the jobs that nobody watches: no
 	 * future, callback, queue or deadline. */
 	psg_histogram wait_ns;
-	/* From the start to the end; of a run that was queued behind another (in_flight, job.h), from
-	 * that one's end. */
+	/* From the start to the end; of a run that was queued behind another (in_flight, job.h),
+	 * from that one's end. */
 	psg_histogram run_ns;
 	/* Of each model run: the first dimension of its first input; of a batcher's, how many
 	 * shared it, with empty ones left out. */
