@@ -19,11 +19,10 @@
 
 static bool pull(psg_worker *worker, psgi_lane *lane)
 {
-	psgi_entry entry;
-	uint32_t n = 0;
+	uint64_t n = psgi_lane_waiting(lane);
 
-	for (; psgi_lane_get(lane, &entry); n++)
-		psgi_queue_push(&worker->queue, lane, entry);
+	for (uint64_t i = 0; i < n; i++)
+		psgi_queue_push(&worker->queue, lane, psgi_lane_get(lane));
 	if (n >= BURST_JOBS && !lane->bursts) {
 		lane->bursts = true;
 		atomic_store_explicit(&lane->unfenced, true, memory_order_relaxed);

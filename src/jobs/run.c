@@ -251,8 +251,7 @@ static void end_detached(psg_worker *worker, const psgi_job *job, psg_status sta
 
 	psgi_observe_done(job, status);
 	psgi_count(&worker->outcome[status == PSG_OK ? PSGI_COMPLETED : PSGI_FAILED]);
-	psgi_lane_give_back(lane, job);
-	psgi_count(&lane->served);
+	psgi_lane_end_plain(lane);
 	psgi_count(&worker->ended); /* after, as in psgi_run_end */
 }
 
