@@ -3,8 +3,10 @@
 
 #include "jobs/look.h"
 
-/* Jobs until the next look, when none is due before. */
+/* Jobs until the next look, when none is due before; more where those that share a reading of the
+ * clock may be so short that looking at many lanes takes longer.  Chosen. */
 #define LOOK_JOBS 64
+#define LOOK_UNORDERED_JOBS 512
 
 /* A lane found empty this often in a row is not polled any more, until it marks itself. */
 #define IDLE_LOOKS 16
@@ -116,7 +118,7 @@ static void look_at_polled(psg_worker *worker)
 
 void psgi_look(psg_worker *worker, int64_t now_ns)
 {
-	worker->until_look = LOOK_JOBS;
+	worker->until_look = worker->queue.by_deadline ? LOOK_JOBS : LOOK_UNORDERED_JOBS;
 	worker->looked_ns = now_ns;
 	if (atomic_load_explicit(&worker->urgent, memory_order_relaxed)) {
 		/* Cleared before the rings are read: see commit in submit.c. */

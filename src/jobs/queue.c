@@ -115,6 +115,23 @@ psgi_job *psgi_queue_pop(psgi_queue *queue)
 	return job_at(queue, lane, number);
 }
 
+/* Its turn is over, so it is the last one; only the first one can leave a circle. */
+psgi_job *psgi_queue_pop_more(psgi_queue *queue)
+{
+	psgi_lane *lane = queue->plain.lane;
+	uint32_t number;
+
+	if (queue->last_turn[PSGI_NORMAL] != lane || psgi_queue_rank(queue) != PSGI_NORMAL ||
+	    queue->earliest[PSGI_NORMAL] != NULL)
+		return NULL;
+	number = lane->waiting[PSGI_NORMAL].first;
+	if (number < lane->capacity || lane->waiting[PSGI_NORMAL].n == 1)
+		return NULL;
+	lane->waiting[PSGI_NORMAL].n--;
+	lane->waiting[PSGI_NORMAL].first = lane->behind[number];
+	return job_at(queue, lane, number);
+}
+
 /* --- sifting --- */
 
 struct sift {

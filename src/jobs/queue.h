@@ -25,6 +25,10 @@ void psgi_queue_push(psgi_queue *queue, psgi_lane *lane, psgi_entry entry);
  * sifted. */
 psgi_job *psgi_queue_pop(psgi_queue *queue);
 
+/* One more detached job of the lane whose one was popped last, before the others have their turn;
+ * NULL: it has none, or others go before it. */
+psgi_job *psgi_queue_pop_more(psgi_queue *queue);
+
 typedef enum psgi_sifted { PSGI_LEAVE, PSGI_TAKE, PSGI_ENOUGH } psgi_sifted;
 
 /*
