@@ -109,8 +109,13 @@ psgi_job *psgi_queue_pop(psgi_queue *queue)
 	if (--lane->waiting[rank].n == 0) {
 		leave_circle(queue, lane, rank);
 	} else {
-		lane->waiting[rank].first = lane->behind[number];
+		uint32_t next = lane->behind[number];
+
+		lane->waiting[rank].first = next;
 		queue->last_turn[rank] = lane; /* its turn is over: it is the last now */
+		/* Many lanes hold more than a core's caches do: what was asked for is gone. */
+		if (next < lane->capacity)
+			prefetch(&lane->slots[next]);
 	}
 	return job_at(queue, lane, number);
 }
