@@ -35,9 +35,9 @@ static const void *futex_of(const psgi_lane *lane)
 
 static uint32_t ring_size(uint32_t capacity)
 {
-	uint32_t size = PSGI_LINE_ENTRIES;
+	uint32_t size = 4; /* the least that CK documents */
 
-	while (size < capacity)
+	while (size <= capacity) /* a ring of n holds n - 1 */
 		size *= 2;
 	return size;
 }
@@ -70,13 +70,14 @@ psgi_lane *psgi_lane_create(const psgi_lanes *lanes, uint32_t index)
 			     .mask = size - 1,
 			     .slots = slots,
 			     .extras = extras,
-			     .ring = entries,
+			     .ring_buffer = entries,
 			     .home = numbers,
 			     .behind = numbers + capacity,
 			     .plain = plain,
 			     .room = capacity,
 			     .member = lanes->member,
 			     .fleet = lanes->fleet };
+	ck_ring_init(&lane->ring, size);
 	psgi_recent_init(&lane->clock);
 	atomic_store_explicit(&lane->holders, 2, memory_order_relaxed);
 	return lane;
@@ -89,7 +90,7 @@ static void drop(psgi_lane *lane, uint32_t holders)
 		return;
 	free(lane->slots);
 	free(lane->extras);
-	free(lane->ring);
+	free(lane->ring_buffer);
 	free(lane->plain);
 	free(lane->home);
 	free(lane);

@@ -14,10 +14,8 @@
  * What costs is a cache line that goes from one core to the other (100 ns on
  * the machine where this was measured, 16 jobs' worth of instructions).  So a
  * slot is touched only by who fills it and who runs it: which slots are free
- * and which wait is kept in arrays of numbers beside them.  Nor does the ring tell
- * its producer how far it is read, as CK's does at each call: the lane never has
- * more jobs than the ring has places, and who counts jobs needs to look at what
- * the worker has ended only when there seem to be too many.
+ * and which wait is kept in arrays of numbers beside them.  Who counts jobs
+ * needs to look at what the worker has ended only when there seem to be too many.
  *
  * Lanes outlive their worker for as long as a slot is in use: memory is counted
  * by `holders`, and slots still out are counted only when the lane is sealed.
@@ -28,6 +26,9 @@
 #include "base/recent.h"
 #include "jobs/fence.h"
 #include "jobs/job.h"
+#include "jobs/tsan.h"
+
+#include <ck_ring.h>
 
 /* `flags` */
 #define PSGI_LANE_ATTACHED 1u /* a thread owns the producer's side */
@@ -38,17 +39,21 @@
  * queue wants to know of its job before it is touched.  Small, because it is what goes from core to
  * core.
  */
-typedef struct psgi_entry {
+struct psgi_entry {
 	psg_job_fn fn; /* NULL: it is a slot */
 	union {
 		void *arg;
 		uint64_t word;
 	};
-} psgi_entry;
+};
+typedef struct psgi_entry psgi_entry;
 #define PSGI_ENTRY_NUMBER UINT64_C(0xffff)
 #define PSGI_ENTRY_RANK_BIT 16 /* and the next one */
 #define PSGI_ENTRY_RANK UINT64_C(3)
 #define PSGI_ENTRY_DEADLINE (UINT64_C(1) << 18) /* it has one */
+
+/* Typed calls: ck_ring_enqueue_spsc_psgi_entry and its like. */
+CK_RING_PROTOTYPE(psgi_entry, psgi_entry)
 
 /* A detached job in the worker's queue. */
 typedef struct psgi_plain {
@@ -70,13 +75,12 @@ typedef struct psgi_lane {
 	 * places in `plain`. */
 	uint32_t *behind;
 	psgi_plain *plain; /* the worker's: detached jobs that it has got; places as the ring's */
-	psgi_entry *ring;
+	psgi_entry *ring_buffer;
 	struct psgi_member *member; /* of a fleet, valid while a job has not ended */
 	uint32_t fleet;             /* its number; 0: of none */
 
 	/* the producer's */
-	alignas(PSGI_CACHE_LINE) _Atomic uint64_t put; /* entries in the ring so far */
-	_Atomic uint64_t accepted;                     /* written by the producer, read by all */
+	alignas(PSGI_CACHE_LINE) _Atomic uint64_t accepted; /* read by all */
 	uint32_t room; /* jobs that may be added before it must look for more */
 	uint32_t n_home;
 	uint64_t plain_known;   /* detached jobs of which it knows that they have ended */
@@ -102,7 +106,7 @@ typedef struct psgi_lane {
 	alignas(PSGI_CACHE_LINE) bool polled;
 	bool bursts; /* `unfenced` is a copy of it */
 	uint32_t idle_looks;
-	uint64_t got;                 /* entries out of the ring so far */
+	uint32_t got;                 /* entries out of the ring so far */
 	_Atomic uint64_t served;      /* jobs in slots that the worker ended */
 	_Atomic uint64_t plain_ended; /* detached ones */
 	uint32_t plain_next;          /* the place in `plain` of the next one */
@@ -123,6 +127,8 @@ typedef struct psgi_lane {
 	_Atomic uint64_t bytes_dropped;          /* of `bytes`: jobs have let go of them */
 	_Atomic uint64_t ended;                  /* away from the worker */
 	_Atomic uint64_t outcome[PSGI_OUTCOMES]; /* of those */
+
+	alignas(PSGI_CACHE_LINE) ck_ring_t ring; /* from the producer to the worker */
 } psgi_lane;
 
 static inline psgi_extra *psgi_extra_of(const psgi_job *job)
@@ -180,23 +186,11 @@ bool psgi_lane_wait(psgi_lane *lane, const atomic_bool *refusing, uint64_t goal,
 /* Gives back a slot that was taken and not submitted. */
 void psgi_lane_untake(psgi_lane *lane, psgi_job *job);
 
-/* Lines of the ring that are asked for ahead, for writing: they come from the worker's core. */
-#define PSGI_RING_AHEAD 4
-#define PSGI_LINE_ENTRIES (PSGI_CACHE_LINE / sizeof(psgi_entry))
-
-/*
- * There is always a place: not so many jobs are about.  Release: the entry, and what it stands for.
- * What is overwritten was read before the job ended whose end made room.
- */
+/* There is always a place: not so many jobs are about. */
 static inline void psgi_lane_put(psgi_lane *lane, psgi_entry entry)
 {
-	uint64_t put = atomic_load_explicit(&lane->put, memory_order_relaxed);
-
-	lane->ring[put & lane->mask] = entry;
-	if (put % PSGI_LINE_ENTRIES == 0)
-		__builtin_prefetch(
-			&lane->ring[(put + PSGI_RING_AHEAD * PSGI_LINE_ENTRIES) & lane->mask], 1);
-	atomic_store_explicit(&lane->put, put + 1, memory_order_release);
+	psgi_tsan_release(&lane->ring);
+	(void)ck_ring_enqueue_spsc_psgi_entry(&lane->ring, lane->ring_buffer, &entry);
 }
 
 /* Takes the producer's side of an unowned lane that has all its slots at home. */
@@ -207,16 +201,21 @@ void psgi_lane_leave(psgi_lane *lane);
 
 /* --- the worker --- */
 
-/* Entries that have not been got.  Acquire: they, and what they stand for. */
-static inline uint64_t psgi_lane_waiting(const psgi_lane *lane)
+/* Entries that have not been got. */
+static inline uint32_t psgi_lane_waiting(const psgi_lane *lane)
 {
-	return atomic_load_explicit(&lane->put, memory_order_acquire) - lane->got;
+	return ck_ring_size(&lane->ring);
 }
 
 /* The next one, of those that wait. */
 static inline psgi_entry psgi_lane_get(psgi_lane *lane)
 {
-	return lane->ring[lane->got++ & lane->mask];
+	psgi_entry entry = { NULL, { NULL } };
+
+	(void)ck_ring_dequeue_spsc_psgi_entry(&lane->ring, lane->ring_buffer, &entry);
+	psgi_tsan_acquire(&lane->ring);
+	lane->got++;
+	return entry;
 }
 
 /* A detached job has ended. */

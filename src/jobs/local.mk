@@ -2,7 +2,7 @@ noinst_LTLIBRARIES += libpsgjobs.la
 ROOM_LIBS += libpsgjobs.la
 libpsgjobs_la_SOURCES = src/jobs/jobs.h src/jobs/future.h src/jobs/job.h src/jobs/lane.h src/jobs/lanes.h \
 	src/jobs/thread.h src/jobs/queue.h src/jobs/keeper.h src/jobs/worker.h src/jobs/ec.h \
-	src/jobs/futex.h src/jobs/fence.h src/jobs/patience.h src/jobs/wait.h src/jobs/completion.h src/jobs/heap.h \
+	src/jobs/futex.h src/jobs/fence.h src/jobs/tsan.h src/jobs/patience.h src/jobs/wait.h src/jobs/completion.h src/jobs/heap.h \
 	src/jobs/executor.h src/jobs/observe.h src/jobs/turns.h src/jobs/look.h src/jobs/run.h \
 	src/jobs/ec.c src/jobs/fence.c src/jobs/future.c src/jobs/wait.c src/jobs/completion.c src/jobs/promise.c src/jobs/lane.c \
 	src/jobs/lanes.c src/jobs/thread.c src/jobs/queue.c src/jobs/heap.c src/jobs/job.c src/jobs/submit.c \

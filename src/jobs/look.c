@@ -21,9 +21,9 @@
 
 static bool pull(psg_worker *worker, psgi_lane *lane)
 {
-	uint64_t n = psgi_lane_waiting(lane);
+	uint32_t n = psgi_lane_waiting(lane);
 
-	for (uint64_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		psgi_queue_push(&worker->queue, lane, psgi_lane_get(lane));
 	if (n >= BURST_JOBS && !lane->bursts) {
 		lane->bursts = true;

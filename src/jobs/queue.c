@@ -54,7 +54,7 @@ static void push_plain(psgi_queue *queue, psgi_lane *lane, psgi_entry entry)
 {
 	uint32_t place = lane->plain_next++ & lane->mask;
 
-	lane->plain[place] = (psgi_plain){ entry.fn, entry.arg, (uint32_t)lane->got - 1 };
+	lane->plain[place] = (psgi_plain){ entry.fn, entry.arg, lane->got - 1 };
 	append(queue, lane, PSGI_NORMAL, lane->capacity + place);
 }
 

@@ -3,7 +3,7 @@
 dist_check_SCRIPTS += tests/lint/test_rooms.sh tests/lint/exports.sh tests/lint/probes.sh
 TESTS += tests/lint/test_rooms.sh tests/lint/exports.sh tests/lint/probes.sh
 EXTRA_DIST += tests/lint/analyser.h tests/lint/installcheck.sh tests/lint/lint.sh \
-	tests/lint/rooms.awk tests/lint/rooms.sh tests/lint/lsan.supp
+	tests/lint/rooms.awk tests/lint/rooms.sh tests/lint/lsan.supp tests/lint/tsan.supp
 
 lint: $(BUILT_SOURCES)
 	@$(SHELL) $(top_srcdir)/tests/lint/lint.sh $(top_srcdir) $(top_builddir) -std=c11 -DHAVE_CONFIG_H \
@@ -27,7 +27,7 @@ ASAN_ENVIRONMENT = CK_TIMEOUT_MULTIPLIER=20 UBSAN_OPTIONS=print_stacktrace=1 \
 	ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:allocator_may_return_null=1:max_malloc_fill_size=1073741824:malloc_fill_byte=255 \
 	LSAN_OPTIONS=suppressions=$(abs_top_srcdir)/tests/lint/lsan.supp:print_suppressions=0
 TSAN_ENVIRONMENT = CK_TIMEOUT_MULTIPLIER=20 \
-	TSAN_OPTIONS=second_deadlock_stack=1:allocator_may_return_null=1
+	TSAN_OPTIONS=suppressions=$(abs_top_srcdir)/tests/lint/tsan.supp:second_deadlock_stack=1:allocator_may_return_null=1
 # One thread has nobody to race with: only tests of more take part.
 # The longest comes first, so that the others run beside it.
 TSAN_TESTS = $(filter tests/test_nomem,$(TESTS)) \

@@ -519,7 +519,7 @@ static const t_row rows[] = {
 			.spurious = 1,
 			.clock = true } },
 	{ .scenario = { .name = "put", .run = putting, .delayed_stores = true },
-	  .mutants = { { "psgi_lane_put", "&lane->put", T_SKIPPED } } },
+	  .mutants = { { "_ck_ring_enqueue_sp", "&ring->p_tail", T_SKIPPED } } },
 	{ .scenario = { .name = "seal",
 			.run = sealing,
 			.delayed_stores = true,

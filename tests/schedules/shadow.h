@@ -94,6 +94,25 @@
 #define psgi_heavy_fence() t_heavy_fence(T_SITE("heavy fence"))
 #define psgi_fences_init() ((void)0)
 
+/*
+ * CK's own ring, whose loads and stores of its two ends are steps.  The producer's end is stored as
+ * others are; its owner reads it as a plain variable, before which there is none of them under way.
+ * The consumer's end, which only tells that there is room, is seen at once.
+ */
+static inline uint64_t t_load_end(const volatile unsigned *end, const volatile unsigned *c_head,
+				  const volatile unsigned *p_tail, t_site site)
+{
+	if (end == c_head)
+		t_settle(p_tail, site);
+	return t_load(end, sizeof(*end), site);
+}
+#undef ck_pr_load_uint
+#undef ck_pr_store_uint
+#define ck_pr_load_uint(at) ((unsigned)t_load_end(at, &ring->c_head, &ring->p_tail, T_SITE(#at)))
+#define ck_pr_store_uint(at, value)                                                                \
+	t_store(at, sizeof(*(at)), value, (at) == &ring->c_head, T_SITE(#at))
+#include <ck_ring.h>
+
 /* --- sleeping --- */
 
 #define PSG_JOBS_FUTEX_H
