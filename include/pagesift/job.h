@@ -50,7 +50,8 @@ typedef struct psg_worker_options {
 	int64_t stall_limit_ns;
 	/*
 	 * In each priority class, jobs that have a deadline run in its order, before those that
-	 * have none; else threads take turns, and a thread's jobs run as they came.  A thread of
+	 * have none; else threads take turns, and a thread's jobs run as they came.  A turn is one
+	 * job, or up to 32 functions without a future that take some 4 us together.  A thread of
 	 * many jobs and near deadlines then holds up the others.  Jobs shorter than 20 us are
 	 * ordered 64 at a time.
 	 */
@@ -187,8 +188,10 @@ typedef struct psg_job_options {
 	 * How long a submission may wait for a free slot of this thread's lane, never beyond the
 	 * deadline; 0: FULL at once; INT64_MAX: no limit.  A slot comes free when the last handle
 	 * of an ended job goes, on any other thread, or a job without one ends: futures that this
-	 * very thread keeps are waited for in vain.  On a worker's own thread and in callbacks
-	 * nothing is waited for.  psg_ocr_submit, whose FULL counts pages, does not wait.
+	 * very thread keeps are waited for in vain.  Where a lane is full of functions without a
+	 * future, several of them may have ended for up to a millisecond before the wait does.  On
+	 * a worker's own thread and in callbacks nothing is waited for.  psg_ocr_submit, whose FULL
+	 * counts pages, does not wait.
 	 */
 	int64_t room_timeout_ns;
 	/*

@@ -16,9 +16,8 @@ enum { PSGI_URGENT, PSGI_NORMAL, PSGI_BACKGROUND, PSGI_RANKS };
 
 /*
  * A detached one is a function that nobody can wait for, ask, cancel or be told
- * of, without a deadline: only its worker knows it.  So it needs no states: its
- * future stays as it is in a free slot, and the worker gives the slot back to
- * the lane when it has run.
+ * of, of normal rank and without a deadline: only its worker knows it.  So it needs
+ * no states and no slot, but goes through the lane's ring as it is.
  */
 typedef enum psgi_job_kind {
 	PSGI_JOB_FUNCTION, /* numbered as base/probe.h tells */

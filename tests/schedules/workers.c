@@ -373,6 +373,35 @@ static void room(const void *aborts)
 	end_worker(status == PSG_OK ? 2 : 1);
 }
 
+static void *open_gate(void *unused)
+{
+	(void)unused;
+	count_one(&state->open);
+	return NULL;
+}
+
+/* The lane is full of detached jobs, and one more waits for room: these end now, or the worker is
+ * aborted while they do not. */
+static void detached_room(const void *aborts)
+{
+	const psg_job_options options = { .room_timeout_ns = PSGI_NEVER };
+	t_thread *other;
+	psg_status status;
+
+	begin_worker(2);
+	submit_detached(gate, 1);
+	submit_detached(nothing, 0);
+	other = t_spawn("other", aborts != NULL ? abort_worker : open_gate, NULL);
+	t_begin();
+	status = psg_submit_function(state->worker, pass, NULL, &options, NULL, NULL);
+	T_EXPECT(status == (aborts != NULL ? PSG_SHUTDOWN : PSG_OK));
+	t_join(other);
+	t_end();
+	if (aborts != NULL)
+		count_one(&state->open);
+	end_worker(status == PSG_OK ? 3 : 2);
+}
+
 /* --- draining and closing --- */
 
 static void *submit_if_may(void *unused)
@@ -478,6 +507,14 @@ static const t_row rows[] = {
 			.delayed_stores = true,
 			.arg = "" },
 	  .mutants = { { "psgi_lane_wake", "wake", T_SKIPPED } } },
+	{ .scenario = { .name = "detached-room", .run = detached_room, .delayed_stores = true },
+	  .mutants = { { "park", "heavy fence", T_SKIPPED },
+		       { "psgi_lane_wake", "wake", T_SKIPPED } } },
+	{ .scenario = { .name = "detached-room-aborted",
+			.run = detached_room,
+			.delayed_stores = true,
+			.arg = "" },
+	  .mutants = { { "park", "sleep", T_BLIND } } },
 	{ .scenario = { .name = "drained", .run = drained, .delayed_stores = true },
 	  .mutants = { { "settle", "event", T_SKIPPED },
 		       { "psg_worker_drain", "event", T_BLIND } } },
