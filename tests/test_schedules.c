@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const t_table *const tables[] = { &t_futures, &t_lanes, &t_workers };
+static const t_table *const tables[] = { &t_futures, &t_lanes, &t_workers, &t_stalls };
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
 
 static void explore_row(const t_row *row)

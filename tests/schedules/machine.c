@@ -3,6 +3,7 @@
 
 #include "machine.h"
 
+#include "device/device.h"
 #include "scenarios.h"
 #include "steps.h"
 #include "tests/fakecuda/fiber.h"
@@ -130,7 +131,7 @@ static struct machine {
 static char *arena;
 static fiber *fibers[T_THREADS];
 static void (*key_destructor)(void *value);
-static psg_device *device;
+static psg_device *device, gpus[2];
 
 extern char __start_t_fiber_local[], __stop_t_fiber_local[];
 static char first_locals[LOCALS];
@@ -610,9 +611,16 @@ int t_key_set(const void *value)
 	return 0;
 }
 
-psg_device *t_device(void)
+psg_device *t_device(const char *name)
 {
-	return device;
+	psg_device *gpu = &gpus[name[strlen(name) - 1] == '1'];
+
+	if (strncmp(name, "gpu", 3) != 0)
+		return device;
+	*gpu = *device;
+	gpu->info.kind = PSG_DEVICE_CUDA;
+	(void)snprintf(gpu->info.name, sizeof(gpu->info.name), "%s", name);
+	return gpu;
 }
 
 void t_begin(void)

@@ -19,7 +19,7 @@ typedef struct t_table {
 	size_t n;
 } t_table;
 
-extern const t_table t_futures, t_lanes, t_workers;
+extern const t_table t_futures, t_lanes, t_workers, t_stalls;
 
 /* The checker itself: fails where reduction loses an outcome, or an order is missing. */
 void t_check_checker(void);

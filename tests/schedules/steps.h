@@ -68,8 +68,8 @@ int t_close(int fd);
 long t_read_write(bool write, t_site site);
 uint64_t t_eventfd_value(void);
 
-/* One that is open. */
-struct psg_device *t_device(void);
+/* One that is open: "gpu0" and "gpu1" are, to those who ask, GPUs, new in each run. */
+struct psg_device *t_device(const char *name);
 
 /* --- memory, anew in each run; NULL never comes --- */
 
