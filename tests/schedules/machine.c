@@ -471,6 +471,17 @@ void t_unlock(void *mutex, t_site site)
 	(void)step((struct op){ .kind = UNLOCK, .site = site, .at = mutex, .size = 1 });
 }
 
+/* The count goes up under the lock only, so that it may be read without a step. */
+void t_cond_wait(const uint32_t *count, void *mutex, t_site site)
+{
+	const struct timespec never = { .tv_sec = INT64_MAX / PSG_SECOND };
+	uint32_t value = *count;
+
+	t_unlock(mutex, site);
+	(void)t_sleep(count, value, &never, UINT32_MAX, site);
+	t_lock(mutex, site);
+}
+
 /* Without a clock that may pass at any moment, all that is read between two barriers is the same.
  */
 int64_t t_now(t_site site)
@@ -1214,5 +1225,6 @@ void t_machine_start(const t_scenario *scenario, const t_mutant *mutant, bool te
 	machine.running = NULL;
 	machine.failure[0] = '\0';
 	t_places_reset();
+	t_table_reset();
 	(void)add_thread("main", run_scenario, (void *)(uintptr_t)scenario);
 }

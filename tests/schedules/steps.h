@@ -54,6 +54,7 @@ bool t_patient(void);
 
 void t_lock(void *mutex, t_site site);
 void t_unlock(void *mutex, t_site site);
+void t_cond_wait(const uint32_t *count, void *mutex, t_site site);
 
 bool t_thread_start(void *thread, void *(*run)(void *arg), void *arg);
 void t_thread_join(void *thread, t_site site);
