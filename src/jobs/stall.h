@@ -6,7 +6,8 @@
  * looks from time to time.  Where the thread has been in one and the same call
  * for as long as the worker's limit, the worker is stalled: the job that runs
  * and those that wait end with STALLED, and new ones are refused, until the
- * call returns.  What the job reads stays: the device may still read it.
+ * call returns.  What the job reads stays: the device may still read it.  Those
+ * of a fleet that wait go on to another device, if they have not done so before.
  *
  * The executor marks a job that it runs with PSGI_RUNS and takes the mark away
  * before it ends it.  Who takes it ends the job; so it is ended once.

@@ -72,11 +72,12 @@ psg_status t_pass(psg_device *device, void *arg, psg_error *error)
 psg_status t_hang(psg_device *device, void *arg, psg_error *error)
 {
 	const char *outer = psgi_phase_begin("a call");
+	uint32_t gate = t_state->hangs_until;
 
 	(void)device;
 	(void)error;
 	t_count_one(&t_state->passed);
-	t_wait_for(&t_state->open, 1);
+	t_wait_for(&t_state->open, gate != 0 ? gate : 1);
 	t_state->ran[(intptr_t)arg]++;
 	psgi_phase_end(outer);
 	return PSG_OK;

@@ -18,6 +18,7 @@ typedef struct t_state_of_jobs {
 	int ran[T_MOST], called[T_MOST];
 	psg_status status[T_MOST]; /* as the callback saw it */
 	_Atomic uint32_t open;     /* gates up to this one */
+	uint32_t hangs_until;      /* this gate, who begins to now; 0: the first */
 	_Atomic uint32_t passed;   /* jobs that signal */
 } t_state_of_jobs;
 
@@ -44,7 +45,7 @@ psg_status t_nothing(psg_device *device, void *arg, psg_error *error);
 /* Tells who waits for so many of these, without a future. */
 psg_status t_pass(psg_device *device, void *arg, psg_error *error);
 
-/* Job `arg` passes, is in a call of a driver until the first gate opens, and counts. */
+/* Job `arg` passes, is in a call of a driver until the gate opens, and counts. */
 psg_status t_hang(psg_device *device, void *arg, psg_error *error);
 
 /* At the first gate the device is lost. */
