@@ -307,10 +307,19 @@ END_TEST
 
 /* --- several on one card --- */
 
+static void expect_refused(psg_status status, const psg_error *error)
+{
+	ck_assert_int_eq(status, PSG_STALLED);
+	ck_assert_msg(strstr(error->message, "'launching a kernel' has not returned for") != NULL,
+		      "%s", error->message);
+}
+
+/* Those that are there, and those that would come. */
 START_TEST(all_engines_of_the_card)
 {
-	psg_shared_worker *shared;
-	psg_worker *engines[2];
+	psg_error error = PSG_ERROR_INIT;
+	psg_shared_worker *shared, *held;
+	psg_worker *engines[2], *none;
 	int before;
 
 	begin();
@@ -320,14 +329,22 @@ START_TEST(all_engines_of_the_card)
 	for (int i = 0; i < 2; i++)
 		ck_assert_int_eq(psg_worker_open_shared(shared, &options, &engines[i], NULL),
 				 PSG_OK);
-	psg_shared_worker_release(shared);
+	held = shared;
 	expect(submit_relu(engines[0], NULL), PSG_STALLED, "has not returned");
 	await_health(engines[1], PSG_STALLED);
 	psg_worker_close(engines[_i]);
+	expect_refused(psg_shared_worker_acquire("cuda:0", NULL, &shared, &error), &error);
+	ck_assert_ptr_null(shared);
+	expect_refused(psg_worker_open_shared(held, &options, &none, &error), &error);
+	ck_assert_ptr_null(none);
 	t_gpu_fail("");
 	await_health(engines[1 - _i], PSG_OK);
 	expect_relu(engines[1 - _i]);
 	psg_worker_close(engines[1 - _i]);
+	ck_assert_int_eq(psg_worker_open_shared(held, &options, &none, NULL), PSG_OK);
+	expect_relu(none);
+	psg_worker_close(none);
+	psg_shared_worker_release(held);
 	while (threads() > before)
 		t_sleep_ns(PSG_MILLISECOND);
 	t_gpu_expect_nothing_left();

@@ -216,6 +216,11 @@ static void set_stalled(psg_worker *worker, const char *call, int64_t now_ns)
 		atomic_store_explicit(&stall->at_ns, stall->since_ns, memory_order_relaxed);
 		atomic_store_explicit(&stall->in, call, memory_order_relaxed);
 		psgi_count(&stall->times);
+		atomic_store_explicit(&worker->executor->stalled_ns, stall->since_ns,
+				      memory_order_relaxed);
+		/* Release: since when. */
+		atomic_store_explicit(&worker->executor->stalled_phase, stall->begun,
+				      memory_order_release);
 		/* Release: what psg_worker_health tells of it. */
 		atomic_store_explicit(&worker->stalled, true, memory_order_release);
 	}
@@ -251,18 +256,35 @@ int64_t psgi_stall_look(void *user, int64_t now_ns)
 	return now_ns + stall->limit_ns / LOOKS;
 }
 
+static psg_status tell(const psgi_executor *executor, const char *call, int64_t since_ns,
+		       psg_error *error)
+{
+	return psgi_fail(error, PSG_STALLED,
+			 "%s: the device does not answer: '%s' has not returned for %.3g s",
+			 executor->info.name, call,
+			 (double)(psg_now_ns() - since_ns) / (double)PSG_SECOND);
+}
+
 /* Acquire: the call, and since when. */
 psg_status psgi_stall_tell(const psg_worker *worker, psg_error *error)
 {
 	const psgi_stall *stall = &worker->stall;
-	int64_t since;
 
 	if (!atomic_load_explicit(&worker->stalled, memory_order_acquire))
 		return PSG_OK;
-	since = atomic_load_explicit(&stall->at_ns, memory_order_relaxed);
-	return psgi_fail(error, PSG_STALLED,
-			 "%s: the device does not answer: '%s' has not returned for %.3g s",
-			 worker->executor->info.name,
-			 atomic_load_explicit(&stall->in, memory_order_relaxed),
-			 (double)(psg_now_ns() - since) / (double)PSG_SECOND);
+	return tell(worker->executor, atomic_load_explicit(&stall->in, memory_order_relaxed),
+		    atomic_load_explicit(&stall->at_ns, memory_order_relaxed), error);
+}
+
+/* Who found it may be closed by now, so that it counts only while the thread is in that phase. */
+psg_status psgi_stall_tell_device(const psgi_executor *executor, psg_error *error)
+{
+	uint32_t stalled = atomic_load_explicit(&executor->stalled_phase, memory_order_acquire);
+	const char *call = atomic_load_explicit(&executor->phase.what, memory_order_relaxed);
+	uint32_t begun = atomic_load_explicit(&executor->phase.begun, memory_order_relaxed);
+
+	if (stalled == 0 || call == NULL || begun != stalled)
+		return PSG_OK;
+	return tell(executor, call,
+		    atomic_load_explicit(&executor->stalled_ns, memory_order_relaxed), error);
 }

@@ -15,6 +15,7 @@
 #ifndef PSG_JOBS_STALL_H
 #define PSG_JOBS_STALL_H
 
+#include "jobs/executor.h"
 #include "jobs/job.h"
 
 /* The keeper's. */
@@ -42,6 +43,9 @@ void psgi_stall_drop(psgi_job *job);
 
 /* STALLED, with the call and since when; OK: the worker is not. */
 psg_status psgi_stall_tell(const struct psg_worker *worker, psg_error *error);
+
+/* The same of a device, if one of its workers has found it. */
+psg_status psgi_stall_tell_device(const psgi_executor *executor, psg_error *error);
 
 /* Has the job that runs been ended? */
 bool psgi_stall_took(const struct psg_worker *worker, const psgi_job *job);
