@@ -6,6 +6,7 @@
  */
 #include "tests/schedules/jobs.h"
 
+#include "jobs/batcher.h"
 #include "tests/onnx_text.h"
 
 #include <pagesift/batch.h>
@@ -158,6 +159,47 @@ static void aborted(const void *unused)
 	end_batch();
 }
 
+/* --- waiting for more; one order --- */
+
+/* A GPU's batcher of two that has learned that others come soon, and that a run costs more. */
+static void begin_waiting(void)
+{
+	psg_worker_options options = { .lane_capacity = 3, .stall_limit_ns = -1 };
+	psg_batcher_options two = { .max_batch = 2 };
+
+	t_begin_state();
+	T_EXPECT(psg_worker_open("gpu0", &options, &t_state->worker, NULL) == PSG_OK);
+	T_EXPECT(psg_batcher_open(t_state->worker, model(), &two, &batcher, NULL) == PSG_OK);
+	batcher->fit = (psgi_fit){ .known = true, .base_ns = 1000.0 * T_TICK_NS, .column_ns = 1 };
+	batcher->need.width = INT64_MAX; /* whose memory is known */
+	for (unsigned i = 0; i < PSGI_PACE_GAPS; i++)
+		batcher->pace.gap_ns[i] = T_TICK_NS;
+	batcher->pace.n = PSGI_PACE_GAPS;
+}
+
+/* The one whose turn it is gives up while it waits for others; then these come, and share a run. */
+static void first_gives_up(const void *unused)
+{
+	psg_batcher_stats stats;
+
+	(void)unused;
+	begin_waiting();
+	put(0, 0);
+	t_begin();
+	t_end();
+	T_EXPECT(psg_future_cancel(t_state->futures[0]) == PSG_CANCEL_REMOVED);
+	put(1, 0);
+	put(2, 0);
+	for (intptr_t i = 0; i < 3; i++) {
+		(void)t_wait_and_release((void *)i);
+		T_EXPECT(t_state->status[i] == (i == 0 ? PSG_CANCELLED : PSG_OK));
+	}
+	psg_batcher_stats_get(batcher, &stats);
+	T_EXPECT(stats.waits == 1 && stats.runs == 1 && stats.largest == 2);
+	psg_batcher_close(batcher);
+	end_batch();
+}
+
 static const t_row rows[] = {
 	{ .scenario = { .name = "batch-cancelled", .run = cancelled, .arg = "" },
 	  .mutants = { { "psgi_future_claim", "&future->word", T_SPLIT } },
@@ -170,6 +212,7 @@ static const t_row rows[] = {
 	  .leaves = true },
 	{ .scenario = { .name = "batch-all-let-go", .run = let_go, .arg = "" } },
 	{ .scenario = { .name = "batch-aborted", .run = aborted } },
+	{ .scenario = { .name = "batch-waits", .run = first_gives_up, .patient = true } },
 };
 
 const t_table t_batches = { rows, T_COUNT(rows) };
