@@ -44,8 +44,9 @@ typedef struct psg_worker_options {
 	 * Of a GPU: when its driver has been in one and the same call for so long, the worker is
 	 * stalled.  The job that runs ends with STALLED, and so do those that wait (their waiters
 	 * leave; what the job reads stays until the call returns) and new ones, until it answers
-	 * again.  Noticed up to a quarter of the limit later.  0 means 60 s, which is longer than
-	 * any call that was seen to return; below 0 never.
+	 * again.  In a fleet those that wait may go on instead (fleet.h).  Noticed up to a quarter
+	 * of the limit later.  0 means 60 s, which is longer than any call that was seen to return;
+	 * below 0 never.
 	 */
 	int64_t stall_limit_ns;
 	/*

@@ -234,6 +234,28 @@ static int64_t worth_until(const struct batch *batch)
 	return psgi_choice_wait(&terms, &batch->batcher->pace, batch->candidates, batch->n);
 }
 
+static psgi_sifted take_this(void *user, psgi_job *job)
+{
+	return job == user ? PSGI_TAKE : PSGI_LEAVE;
+}
+
+/* The one whose turn it is may have ended while it waited: then it is the next one's. */
+static void pass_turn(struct batch *batch)
+{
+	while (batch->n > 0 && !is_wanted(batch, batch->jobs[0])) {
+		psgi_job *ended = batch->jobs[0];
+		int rank = ended->rank;
+
+		batch->n--;
+		memmove(batch->jobs, batch->jobs + 1, batch->n * sizeof(batch->jobs[0]));
+		memmove(batch->candidates, batch->candidates + 1,
+			batch->n * sizeof(batch->candidates[0]));
+		if (batch->n > 0)
+			psgi_queue_sift(&batch->worker->queue, rank, take_this, batch->jobs[0]);
+		(void)psgi_run_claim(batch->executor, batch->worker, ended);
+	}
+}
+
 /*
  * The gaps remember a crowd for a while that has gone: so waits of somebody who is alone which
  * bring nobody are left out more and more often.
@@ -249,10 +271,11 @@ static void wait_for_more(struct batch *batch)
 	do {
 		psgi_serve_await(batch->executor, until);
 		gather(batch);
-		until = worth_until(batch);
+		pass_turn(batch);
+		until = batch->n > 0 ? worth_until(batch) : 0;
 	} while (until > batch->executor->now_ns);
 	if (alone)
-		psgi_patience_note(&batcher->patience, batch->n == 1);
+		psgi_patience_note(&batcher->patience, batch->n <= 1);
 	psgi_count(&batcher->waits);
 	psgi_count_more(&batcher->waited_ns, (uint64_t)(batch->executor->now_ns - began));
 }
@@ -540,7 +563,8 @@ void psgi_batch_run(psgi_executor *executor, psg_worker *worker, psgi_job *sampl
 	gather(&batch);
 	wait_for_more(&batch);
 	bound_by_memory(&batch);
-	take(&batch);
+	if (batch.n > 0)
+		take(&batch);
 	if (batch.n > 0)
 		run_all(&batch, batch.jobs, batch.n);
 	psgi_batcher_drop(batch.batcher);

@@ -214,7 +214,7 @@ static psg_status run_tensors(psgi_job *job, psg_worker *worker, psgi_outcome *o
 	    atomic_load_explicit(&worker->dropping, memory_order_relaxed))
 		status = psgi_fail(error, PSG_SHUTDOWN,
 				   "the device was lost, and the fleet was shut down");
-	if (is_for_others(job, worker, status) && psgi_fleet_has_other(worker->lanes.member))
+	if (is_for_others(job, worker, status) && psgi_fleet_has_other(worker->lanes.member, job))
 		*outcome = PSGI_MOVES;
 	else if (job->cpu_fallback && psgi_device_failed(status) &&
 		 executor->info.kind != PSG_DEVICE_CPU && !psgi_stall_took(worker, job))

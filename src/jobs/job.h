@@ -92,9 +92,9 @@ typedef struct psgi_extra {
 	size_t n_out;
 	psg_tensor *few_out[PSGI_SLOT_TENSORS];
 	psgi_job *next, *child; /* in a heap (heap.h), or on the way to another worker (move.c) */
-	/* Of a fleet's: the member that has it, what it is expected to take there, and its kind
-	 * (route.c). */
-	struct psgi_member *member;
+	/* Of a fleet's: the member that has it (others may ask while it moves), what it is expected
+	 * to take there, and its kind (route.c). */
+	struct psgi_member *_Atomic member;
 	int64_t cost_ns;
 	uint64_t route_kind;
 } psgi_extra;

@@ -303,15 +303,23 @@ static bool must_move(const psgi_executor *executor, const psg_worker *worker, c
 {
 	return atomic_load_explicit(&executor->is_lost, memory_order_relaxed) &&
 	       worker->lanes.member != NULL && job->kind != PSGI_JOB_SAMPLE &&
-	       psgi_fleet_has_other(worker->lanes.member);
+	       psgi_fleet_has_other(worker->lanes.member, job);
+}
+
+/* What was moved away while this thread hung is still in its queue. */
+static bool claim(const psg_worker *worker, psgi_job *job)
+{
+	if (worker->lanes.member != NULL && job->lane->serial == worker->lanes.serial)
+		return psgi_future_claim_unmoved(&job->future, 0);
+	return psgi_future_claim(&job->future, 0);
 }
 
 bool psgi_run_claim(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 {
 	psg_future *future = &job->future;
 
-	if (!psgi_future_claim(future, 0)) {
-		psgi_future_drop(future, PSGI_HOLD); /* it ended while it waited */
+	if (!claim(worker, job)) {
+		psgi_future_drop(future, PSGI_HOLD); /* it ended while it waited, or moved */
 		return false;
 	}
 	if (atomic_load_explicit(&worker->dropping, memory_order_relaxed)) {
