@@ -233,13 +233,6 @@ static void room(const void *aborts)
 	end_worker(status == PSG_OK ? 2 : 1);
 }
 
-static void *open_gate(void *unused)
-{
-	(void)unused;
-	count_one(&state->open);
-	return NULL;
-}
-
 /* The lane is full of detached jobs, and one more waits for room: these end now, or the worker is
  * aborted while they do not. */
 static void detached_room(const void *aborts)
@@ -249,16 +242,16 @@ static void detached_room(const void *aborts)
 	psg_status status;
 
 	begin_worker(2);
-	submit_detached(gate, 1);
-	submit_detached(nothing, 0);
-	other = t_spawn("other", aborts != NULL ? abort_worker : open_gate, NULL);
+	t_submit_detached(t_gate, 1);
+	t_submit_detached(t_nothing, 0);
+	other = t_spawn("other", aborts != NULL ? t_abort_worker : t_open_gate, NULL);
 	t_begin();
-	status = psg_submit_function(state->worker, pass, NULL, &options, NULL, NULL);
+	status = psg_submit_function(t_state->worker, t_pass, NULL, &options, NULL, NULL);
 	T_EXPECT(status == (aborts != NULL ? PSG_SHUTDOWN : PSG_OK));
 	t_join(other);
 	t_end();
 	if (aborts != NULL)
-		count_one(&state->open);
+		t_count_one(&t_state->open);
 	end_worker(status == PSG_OK ? 3 : 2);
 }
 
