@@ -208,7 +208,7 @@ static const t_row rows[] = {
 	  .mutants = { { "psgi_future_claim", "&future->word", T_SPLIT } } },
 	{ .scenario = { .name = "stall-queued-cancelled", .run = behind, .arg = "" } },
 	{ .scenario = { .name = "stall-room", .run = room },
-	  .mutants = { { "psgi_lane_wait", "sleep", T_BLIND } } },
+	  .mutants = { { "park", "sleep", T_BLIND } } },
 	{ .scenario = { .name = "stall-closed", .run = closing },
 	  .mutants = { { "psgi_worker_desert", "&worker->presence", T_SPLIT },
 		       { "psgi_worker_desert", "&worker->presence", T_FORCED },
