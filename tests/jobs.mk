@@ -28,7 +28,7 @@ JOBS_TESTS = tests/test_jobs_future \
 	tests/test_gpu_stall
 check_PROGRAMS += $(JOBS_TESTS)
 TESTS += $(JOBS_TESTS)
-tests_test_jobs_future_SOURCES = tests/test_jobs_future.c tests/jobs_util.h
+tests_test_jobs_future_SOURCES = tests/test_jobs_future.c tests/jobs_util.h tests/instrumented.h
 tests_test_jobs_future_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_jobs_future_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 tests_test_gpu_worker_SOURCES = tests/test_gpu_worker.c tests/jobs_util.h tests/fakecuda_util.c \

@@ -154,8 +154,8 @@ PSG_API void psg_worker_stats_get(const psg_worker *worker, psg_worker_stats *st
 /*
  * For who was refused with FULL: an estimate of how long the worker needs for the jobs that it has
  * now, their number times what the last ones took (the newest counts an eighth).  It knows
- * neither what comes meanwhile nor how the jobs differ.  0: it has none, or has run none yet.  Any
- * thread; no lock; looks at each lane.
+ * neither what comes meanwhile nor how the jobs differ nor, on a shared worker, what other engines
+ * have.  0: it has none, or has run none yet.  Any thread; no lock; looks at each lane.
  */
 PSG_API int64_t psg_worker_retry_after_ns(const psg_worker *worker);
 
@@ -305,6 +305,8 @@ PSG_API void psg_future_times_get(const psg_future *future, psg_future_times *ti
 /* psg_job_options.user of its submission. */
 PSG_API void *psg_future_user(const psg_future *future);
 
+/* One handle more, and `future`; NULL: it has 16,777,215 already.  Any thread that has a handle,
+ * and the job's callback; no lock. */
 PSG_API psg_future *psg_future_ref(psg_future *future);
 PSG_API void psg_future_release(psg_future *future); /* NULL is allowed */
 

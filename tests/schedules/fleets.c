@@ -246,8 +246,9 @@ static void stalled_let_go(const void *unused)
 	end_stalled(1);
 }
 
-/* The second one has not been answering either, which is noticed when it does or never did. */
-static void stalled_twice(const void *opens)
+/* The second one has not been answering either, which is noticed when it does, or never did, or
+ * when the job is cancelled. */
+static void again(void (*other)(void))
 {
 	t_thread *noticer;
 
@@ -255,15 +256,42 @@ static void stalled_twice(const void *opens)
 	(void)notice((void *)0);
 	noticer = t_spawn("noticer", notice, (void *)1);
 	t_begin();
-	if (opens != NULL)
-		(void)t_open_gate(NULL);
-	else
-		cancel();
+	if (other != NULL)
+		other();
 	t_join(noticer);
 	t_end();
-	if (opens == NULL)
-		T_EXPECT(t_state->status[0] == PSG_STALLED || t_state->status[0] == PSG_CANCELLED);
+	T_EXPECT(t_state->called[0] == 1);
 	T_EXPECT(t_state->status[0] != PSG_OK || t_state->ran[0] == 1);
+}
+
+static void stalled_twice(const void *unused)
+{
+	(void)unused;
+	again(NULL);
+	T_EXPECT(t_state->status[0] == PSG_STALLED);
+	(void)t_release((void *)0);
+	end_stalled(2);
+}
+
+static void stalled_twice_cancelled(const void *unused)
+{
+	(void)unused;
+	again(cancel);
+	T_EXPECT(t_state->status[0] == PSG_STALLED || t_state->status[0] == PSG_CANCELLED);
+	(void)t_release((void *)0);
+	end_stalled(2);
+}
+
+static void open_gate(void)
+{
+	(void)t_open_gate(NULL);
+}
+
+static void stalled_twice_returns(const void *unused)
+{
+	(void)unused;
+	again(open_gate);
+	T_EXPECT(t_state->status[0] == PSG_STALLED || t_state->status[0] == PSG_OK);
 	(void)t_release((void *)0);
 	end_stalled(2);
 }
@@ -306,16 +334,20 @@ static const t_row rows[] = {
 	{ .scenario = { .name = "fleet-origin-aborted", .run = aborted } },
 	{ .scenario = { .name = "fleet-target-aborted", .run = aborted, .arg = "" } },
 	{ .scenario = { .name = "fleet-closed", .run = closed },
-	  .mutants = { { "leave", "event", T_SKIPPED } } },
+	  .mutants = { { "leave", "event", T_SKIPPED } },
+	  .large = true },
 	{ .scenario = { .name = "stall-moves", .run = stalled },
 	  .mutants = { { "psgi_future_claim_unmoved", "&future->word", T_SPLIT },
-		       { "psgi_future_claim_unmoved", "&future->word", T_FORCED } } },
+		       { "psgi_future_claim_unmoved", "&future->word", T_FORCED } },
+	  .large = true },
 	{ .scenario = { .name = "stall-moves-cancelled", .run = stalled_cancelled } },
 	{ .scenario = { .name = "stall-moves-let-go", .run = stalled_let_go },
 	  .mutants = { { "unclaim", "&future->word", T_SPLIT } } },
 	{ .scenario = { .name = "stall-again", .run = stalled_twice } },
-	{ .scenario = { .name = "stall-again-returns", .run = stalled_twice, .arg = "" },
-	  .mutants = { { "psgi_future_claim", "&future->word", T_SPLIT } } },
+	{ .scenario = { .name = "stall-again-cancelled", .run = stalled_twice_cancelled } },
+	{ .scenario = { .name = "stall-again-returns", .run = stalled_twice_returns },
+	  .mutants = { { "psgi_future_claim", "&future->word", T_SPLIT } },
+	  .large = true },
 	{ .scenario = { .name = "stall-moved", .run = moved_hangs },
 	  .mutants = { { "psgi_stall_reclaim", "&worker->runs_moved", T_SPLIT },
 		       { "end_running_moved", "&worker->runs_moved", T_SPLIT } } },
