@@ -247,9 +247,10 @@ static void pass_turn(struct batch *batch)
 		int rank = ended->rank;
 
 		batch->n--;
-		memmove(batch->jobs, batch->jobs + 1, batch->n * sizeof(batch->jobs[0]));
-		memmove(batch->candidates, batch->candidates + 1,
-			batch->n * sizeof(batch->candidates[0]));
+		for (size_t i = 0; i < batch->n; i++) {
+			batch->jobs[i] = batch->jobs[i + 1];
+			batch->candidates[i] = batch->candidates[i + 1];
+		}
 		if (batch->n > 0)
 			psgi_queue_sift(&batch->worker->queue, rank, take_this, batch->jobs[0]);
 		(void)psgi_run_claim(batch->executor, batch->worker, ended);
