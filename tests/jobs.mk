@@ -29,7 +29,7 @@ JOBS_TESTS = tests/test_jobs_future \
 	tests/test_gpu_stall
 check_PROGRAMS += $(JOBS_TESTS)
 TESTS += $(JOBS_TESTS)
-tests_test_jobs_future_SOURCES = tests/test_jobs_future.c tests/jobs_util.h
+tests_test_jobs_future_SOURCES = tests/test_jobs_future.c tests/jobs_util.h tests/instrumented.h
 tests_test_jobs_future_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_jobs_future_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 tests_test_gpu_worker_SOURCES = tests/test_gpu_worker.c tests/jobs_util.h tests/fakecuda_util.c \
@@ -145,15 +145,19 @@ tests_test_gpu_batcher_LDADD = $(TEST_JOBS) $(TEST_LIBS)
 check_LTLIBRARIES += tests/libtschedules.la
 tests_libtschedules_la_SOURCES = tests/schedules/explore.c tests/schedules/explore.h \
 	tests/schedules/machine.c tests/schedules/machine.h tests/schedules/steps.h \
-	tests/fakecuda/fiber.c tests/fakecuda/fiber.h
+	tests/fakecuda/fiber.c tests/fakecuda/fiber.h tests/onnx_text.c tests/onnx_text.h
 tests_test_schedules_SOURCES = tests/test_schedules.c tests/instrumented.h tests/schedules/shadow.h \
 	tests/schedules/scenarios.h tests/schedules/futures.c tests/schedules/lanes.c \
-	tests/schedules/workers.c tests/schedules/litmus.c tests/schedules/places.c src/jobs/future.c \
+	tests/schedules/jobs.c tests/schedules/jobs.h tests/schedules/workers.c \
+	tests/schedules/stalls.c tests/schedules/fleets.c tests/schedules/shared.c \
+	tests/schedules/batches.c tests/schedules/table.c tests/onnx_text.h \
+	tests/schedules/litmus.c tests/schedules/places.c src/base/phase.c src/jobs/future.c \
 	src/jobs/completion.c src/jobs/promise.c src/jobs/lane.c src/jobs/lanes.c \
 	src/jobs/thread.c src/jobs/queue.c src/jobs/heap.c src/jobs/job.c src/jobs/submit.c \
 	src/jobs/keeper.c src/jobs/look.c src/jobs/run.c src/jobs/serve.c src/jobs/executor.c \
-	src/jobs/worker.c src/jobs/shared.c src/jobs/counters.c src/jobs/batcher.c \
-	src/jobs/batch.c src/jobs/flight.c src/jobs/fleet.c src/jobs/route.c src/jobs/move.c
+	src/jobs/worker.c src/jobs/counters.c src/jobs/batcher.c \
+	src/jobs/batch.c src/jobs/flight.c src/jobs/fleet.c src/jobs/route.c src/jobs/move.c \
+	src/jobs/stall.c
 tests_test_schedules_CPPFLAGS = $(TEST_CPPFLAGS) -include tests/schedules/shadow.h
 tests_test_schedules_LDADD = tests/libtschedules.la $(TEST_JOBS) $(TEST_LIBS)
 endif

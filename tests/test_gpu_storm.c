@@ -624,6 +624,8 @@ static void whole_storm(size_t jobs, enum ending ending)
 {
 	unsigned long seed = environment("PSG_STORM_SEED", (unsigned long)ending + 1);
 	struct left first, before, after;
+	/* A real driver keeps threads and descriptors of its own from its first use on. */
+	const struct left *least = t_gpu_real() ? &before : &first;
 
 	(void)printf("PSG_STORM_SEED=%lu\n", seed);
 	ck_assert_int_eq(setenv("PAGESIFT_GPU_MEMORY", SHARE, 1), 0);
@@ -635,10 +637,10 @@ static void whole_storm(size_t jobs, enum ending ending)
 	before = look();
 	run_storm(jobs, (uint32_t)seed, ending);
 	t_gpu_expect_nothing_left();
-	wait_for_threads(first.threads);
+	wait_for_threads(least->threads);
 	after = look();
-	ck_assert_uint_eq(after.threads, first.threads);
-	ck_assert_uint_eq(after.descriptors, t_gpu_real() ? before.descriptors : first.descriptors);
+	ck_assert_uint_le(after.threads, least->threads);
+	ck_assert_uint_eq(after.descriptors, least->descriptors);
 	ck_assert_msg(after.heap < before.heap + SLACK, "%zu bytes more", after.heap - before.heap);
 }
 

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define PRODUCERS 4
@@ -236,6 +237,112 @@ START_TEST(detached_ones_fill_a_lane)
 }
 END_TEST
 
+/*
+ * Detached jobs and futures together fill a lane to its very bound, in any mix: what is kept of
+ * one kind is no room for the other, and each end is room for either.
+ */
+START_TEST(both_kinds_are_bounded_together)
+{
+	enum { MOST = 5 };
+	psg_worker *worker = t_open(MOST);
+	const psg_job_options patient = { .room_timeout_ns = INT64_MAX };
+	psg_future *kept[MOST];
+	uint64_t refused = 0;
+	uint32_t seed = 7;
+
+	for (int round = 0; round < 300; round++) {
+		size_t n_kept = t_random(&seed) % MOST, left = MOST - 1 - n_kept;
+		atomic_int ran = 0;
+		t_gate gate;
+
+		for (size_t i = 0; i < n_kept; i++)
+			kept[i] = t_submit(worker, t_nothing, NULL, NULL);
+		t_gate_close(&gate, worker);
+		for (size_t i = 0; i < left; i++)
+			ck_assert_int_eq(
+				psg_submit_function(worker, t_add_one, &ran, NULL, NULL, NULL),
+				PSG_OK);
+		ck_assert_int_eq(psg_submit_function(worker, t_add_one, &ran, NULL, NULL, NULL),
+				 PSG_FULL);
+		refused++;
+		t_gate_open(&gate);
+		/* What is kept has ended, too, and is no room yet. */
+		for (size_t i = 0; i <= left; i++)
+			ck_assert_int_eq(
+				psg_submit_function(worker, t_add_one, &ran, &patient, NULL, NULL),
+				PSG_OK);
+		for (size_t i = 0; i < n_kept; i++)
+			ck_assert_int_eq(t_finish(kept[i]), PSG_OK);
+		ck_assert_int_eq(t_finish(t_submit(worker, t_nothing, NULL, &patient)), PSG_OK);
+		ck_assert_uint_eq((size_t)ran, 2 * left + 1);
+	}
+	ck_assert_int_eq(psg_worker_drain(worker, -1), PSG_OK);
+	ck_assert_uint_eq(t_stats(worker).refused_full, refused);
+	psg_worker_close(worker);
+}
+END_TEST
+
+/* As those with futures: by class first, and in each as they came. */
+START_TEST(detached_ones_have_priorities)
+{
+	static const int32_t priorities[] = { -1, 0, 1, 0, -1, 1, 0, 0, 1 };
+	static const size_t order[] = { 2, 5, 8, 1, 3, 6, 7, 0, 4 };
+	psg_worker *worker = t_open(0);
+	struct row row = { .worker = worker };
+	struct place places[T_COUNT(priorities)];
+	t_gate gate;
+
+	for (size_t i = 0; i < T_COUNT(order); i++)
+		places[order[i]] = (struct place){ &row, i };
+	t_gate_close(&gate, worker);
+	for (size_t i = 0; i < T_COUNT(priorities); i++) {
+		const psg_job_options options = { .priority = priorities[i] };
+
+		ck_assert_int_eq(
+			psg_submit_function(worker, take_turn, &places[i], &options, NULL, NULL),
+			PSG_OK);
+	}
+	t_gate_open(&gate);
+	ck_assert_int_eq(psg_worker_drain(worker, -1), PSG_OK);
+	ck_assert_uint_eq(atomic_load(&row.ran), T_COUNT(priorities));
+	ck_assert_uint_eq(atomic_load(&row.astray), 0);
+	psg_worker_close(worker);
+}
+END_TEST
+
+/* A child has its parent's ring, with jobs in it, and adds nothing to it. */
+START_TEST(a_fork_with_detached_jobs)
+{
+	psg_worker *worker = t_open(CAPACITY);
+	atomic_int ran = 0;
+	t_gate gate;
+	int status;
+	pid_t pid;
+
+	t_gate_close(&gate, worker);
+	for (int i = 0; i < CAPACITY / 2; i++)
+		ck_assert_int_eq(psg_submit_function(worker, t_add_one, &ran, NULL, NULL, NULL),
+				 PSG_OK);
+	pid = fork();
+	if (pid == 0) {
+		psg_status refused = psg_submit_function(worker, t_add_one, &ran, NULL, NULL, NULL);
+
+		psg_worker_close(worker);
+		_exit(refused == PSG_FORKED && ran == 0 ? 0 : 1);
+	}
+	ck_assert_int_gt(pid, 0);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	for (int i = CAPACITY / 2; i < CAPACITY - 1; i++)
+		ck_assert_int_eq(psg_submit_function(worker, t_add_one, &ran, NULL, NULL, NULL),
+				 PSG_OK);
+	t_gate_open(&gate);
+	ck_assert_int_eq(psg_worker_drain(worker, -1), PSG_OK);
+	ck_assert_int_eq(ran, CAPACITY - 1);
+	psg_worker_close(worker);
+}
+END_TEST
+
 /* A thread that ends leaves them behind; its lane is the next one's when they have ended. */
 struct leaver {
 	psg_worker *worker;
@@ -313,6 +420,32 @@ static void abort_flood(int how)
 	psg_worker_close(flood.worker);
 }
 
+/* None of those that wait runs, and each counts once. */
+START_TEST(abort_drops_detached_jobs)
+{
+	psg_worker *worker = t_open(CAPACITY);
+	psg_worker_stats stats;
+	atomic_int ran = 0;
+	t_gate gate;
+
+	t_gate_close(&gate, worker);
+	for (int i = 0; i < CAPACITY - 1; i++)
+		ck_assert_int_eq(psg_submit_function(worker, t_add_one, &ran, NULL, NULL, NULL),
+				 PSG_OK);
+	psg_worker_abort(worker);
+	ck_assert_uint_eq(t_stats(worker).queued, CAPACITY);
+	t_gate_open(&gate);
+	ck_assert_int_eq(psg_worker_drain(worker, -1), PSG_OK);
+	stats = t_stats(worker);
+	ck_assert_int_eq(ran, 0);
+	ck_assert_uint_eq(stats.submitted, CAPACITY);
+	ck_assert_uint_eq(stats.failed, CAPACITY - 1);
+	ck_assert_uint_eq(stats.completed, 1);
+	ck_assert_uint_eq(stats.queued, 0);
+	psg_worker_close(worker);
+}
+END_TEST
+
 START_TEST(a_flood_is_aborted_or_drained)
 {
 	for (int i = 0; i < 50; i++)
@@ -328,7 +461,11 @@ int main(void)
 		membarrier_is_forbidden_later,
 		detached_and_others_keep_their_order,
 		detached_ones_fill_a_lane,
+		both_kinds_are_bounded_together,
+		detached_ones_have_priorities,
+		a_fork_with_detached_jobs,
 		threads_that_end_leave_detached_jobs,
+		abort_drops_detached_jobs,
 		a_flood_is_aborted_or_drained,
 	};
 

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "base/base.h"
+#include "instrumented.h"
 #include "jobs_util.h"
 
 #include <pthread.h>
@@ -492,6 +493,32 @@ START_TEST(callback_may_take_a_handle)
 }
 END_TEST
 
+/* As many handles as are promised, and no more; each is one. */
+START_TEST(handles_are_counted)
+{
+	const uint32_t most = (1U << 24) - 1;
+	psg_worker *worker = t_open(0);
+	psg_status status = PSG_OOM;
+	psg_future *future = t_submit(worker, fail_silently, &status, NULL);
+
+	ck_assert_int_eq(psg_future_wait(future), PSG_OOM);
+	if (!T_ON_VALGRIND) { /* minutes */
+		for (uint32_t n = 1; n < most; n++)
+			if (psg_future_ref(future) != future)
+				ck_abort_msg("%u handles are too many", (unsigned)n);
+		ck_assert_ptr_null(psg_future_ref(future));
+		psg_future_release(future);
+		ck_assert_ptr_eq(psg_future_ref(future), future);
+		ck_assert_ptr_null(psg_future_ref(future));
+		for (uint32_t n = 1; n < most; n++)
+			psg_future_release(future);
+	}
+	ck_assert_int_eq(psg_future_wait(future), PSG_OOM);
+	psg_future_release(future);
+	psg_worker_close(worker);
+}
+END_TEST
+
 /* --- several waiters --- */
 
 static void *wait_for_it(void *arg)
@@ -556,6 +583,7 @@ int main(void)
 		callback_releases_under_cancel,
 		callback_of_an_abandoned_one,
 		callback_may_take_a_handle,
+		handles_are_counted,
 		all_waiters_wake,
 		null_may_be_released,
 	};

@@ -212,6 +212,61 @@ START_TEST(shutting_down_ends_waits)
 }
 END_TEST
 
+/* --- beside a long job --- */
+
+struct hurdle {
+	atomic_bool open;
+};
+
+static psg_status take_hurdle(psg_device *device, void *arg, psg_error *error)
+{
+	struct hurdle *hurdle = arg;
+
+	(void)device;
+	(void)error;
+	while (!atomic_load(&hurdle->open))
+		(void)sched_yield();
+	return PSG_OK;
+}
+
+/*
+ * The lane is full of short jobs, with one among them that waits for its submitter: the few that
+ * ended before it make room, though who waits would rather have more.
+ */
+START_TEST(room_before_a_long_job)
+{
+	enum { MANY = 64, BEFORE = 3 };
+	psg_worker *worker = t_open(MANY);
+	const psg_job_options options = { .room_timeout_ns = NEVER };
+	atomic_int ran = 0;
+
+	for (int round = 0; round < 20; round++) {
+		struct hurdle hurdle = { false };
+		psg_future *last;
+		t_gate gate;
+
+		t_gate_close(&gate, worker);
+		for (int i = 0; i < MANY - 1; i++)
+			ck_assert_int_eq(
+				psg_submit_function(worker, i == BEFORE ? take_hurdle : t_add_one,
+						    i == BEFORE ? (void *)&hurdle : (void *)&ran,
+						    NULL, NULL, NULL),
+				PSG_OK);
+		ck_assert_int_eq(submit(worker, NULL, NULL), PSG_FULL);
+		t_gate_open(&gate); /* whose place is one more */
+		for (int i = 0; i <= BEFORE; i++)
+			ck_assert_int_eq(submit(worker, &options, NULL), PSG_OK);
+		atomic_store(&hurdle.open, true);
+		ck_assert_int_eq(
+			psg_submit_function(worker, t_nothing, NULL, &options, &last, NULL),
+			PSG_OK);
+		ck_assert_int_eq(t_finish(last), PSG_OK);
+		ck_assert_int_eq(ran, (round + 1) * (MANY - 2));
+	}
+	psg_worker_close(worker);
+}
+END_TEST
+
 /* --- everything at once --- */
 
 #define JOBS 20000 /* of each thread */
@@ -432,6 +487,7 @@ int main(void)
 		on_the_worker_itself,
 		in_a_callback,
 		shutting_down_ends_waits,
+		room_before_a_long_job,
 		everything_at_once,
 		when_to_come_back,
 		bytes_are_bounded,

@@ -53,8 +53,9 @@ static psgi_job *push(size_t k, uint8_t rank, int64_t deadline_ns)
 	psgi_extra_of(job)->model.n_in = k;
 	atomic_store(&job->future.deadline_ns, deadline_ns);
 	atomic_store(&job->future.queued_ns, (int64_t)k);
-	psgi_queue_push(&queue, job->lane,
-			(psgi_entry){ job->number | (uint32_t)rank << PSGI_ENTRY_RANK_BIT |
+	psgi_queue_push(
+		&queue, job->lane,
+		(psgi_entry){ .word = job->number | (uint64_t)rank << PSGI_ENTRY_RANK_BIT |
 				      (deadline_ns != PSGI_NEVER ? PSGI_ENTRY_DEADLINE : 0) });
 	return job;
 }

@@ -16,8 +16,11 @@
  * until then.  When all devices are lost, an operator or model run is done on one core of the
  * CPU where its options or the fleet's allow that; the rest ends with DEVICE_LOST.
  *
- * A device that does not answer (stall_limit_ns in job.h) gets no jobs until it does; those that it
- * had end with STALLED.
+ * A device that does not answer (stall_limit_ns in job.h) gets no jobs until it does.  The job that
+ * it runs ends with STALLED.  Those that wait for it go on to the others, once; one that came from
+ * another device already, or is in the order of deadlines (earliest_deadline_first), ends with
+ * STALLED, and so do all where no other device is well.  A slot of a job that went on is free when
+ * the device answers.
  *
  * A fleet's future is a worker's future: all of job.h holds for it, waiting, deadlines, priorities,
  * cancelling, callbacks and completion queues among it, also while its job goes from one device to
@@ -109,7 +112,8 @@ typedef struct psg_fleet_device {
 	uint64_t queued;     /* jobs that it has now, with the running one */
 	int64_t expected_ns; /* how long these take, by what is known of their kinds */
 	uint64_t routed;     /* jobs that it was chosen for */
-	uint64_t moved_in, moved_out; /* jobs that came from lost devices, that went to others */
+	uint64_t moved_in,
+		moved_out; /* jobs that came from lost or stalled devices, that went to others */
 } psg_fleet_device;
 
 /*
@@ -131,7 +135,7 @@ typedef struct psg_fleet_stats {
 	uint64_t refused_full, refused_late; /* by the fleet: were not submitted */
 	uint64_t recomputed;                 /* on the CPU, because the GPU had failed */
 	uint64_t queued;
-	uint64_t moved; /* from a lost device to another */
+	uint64_t moved; /* from a lost or stalled device to another */
 	uint64_t lost;  /* devices that are */
 } psg_fleet_stats;
 

@@ -44,13 +44,15 @@ typedef struct psg_worker_options {
 	 * Of a GPU: when its driver has been in one and the same call for so long, the worker is
 	 * stalled.  The job that runs ends with STALLED, and so do those that wait (their waiters
 	 * leave; what the job reads stays until the call returns) and new ones, until it answers
-	 * again.  Noticed up to a quarter of the limit later.  0 means 60 s, which is longer than
-	 * any call that was seen to return; below 0 never.
+	 * again.  In a fleet those that wait may go on instead (fleet.h).  Noticed up to a quarter
+	 * of the limit later.  0 means 60 s, which is longer than any call that was seen to return;
+	 * below 0 never.
 	 */
 	int64_t stall_limit_ns;
 	/*
 	 * In each priority class, jobs that have a deadline run in its order, before those that
-	 * have none; else threads take turns, and a thread's jobs run as they came.  A thread of
+	 * have none; else threads take turns, and a thread's jobs run as they came.  A turn is one
+	 * job, or up to 32 functions without a future that take some 4 us together.  A thread of
 	 * many jobs and near deadlines then holds up the others.  Jobs shorter than 20 us are
 	 * ordered 64 at a time.
 	 */
@@ -160,8 +162,8 @@ PSG_API void psg_worker_stats_get(const psg_worker *worker, psg_worker_stats *st
 /*
  * For who was refused with FULL: an estimate of how long the worker needs for the jobs that it has
  * now, their number times what the last ones took (the newest counts an eighth).  It knows
- * neither what comes meanwhile nor how the jobs differ.  0: it has none, or has run none yet.  Any
- * thread; no lock; looks at each lane.
+ * neither what comes meanwhile nor how the jobs differ nor, on a shared worker, what other engines
+ * have.  0: it has none, or has run none yet.  Any thread; no lock; looks at each lane.
  */
 PSG_API int64_t psg_worker_retry_after_ns(const psg_worker *worker);
 
@@ -195,8 +197,10 @@ typedef struct psg_job_options {
 	 * How long a submission may wait for a free slot of this thread's lane, never beyond the
 	 * deadline; 0: FULL at once; INT64_MAX: no limit.  A slot comes free when the last handle
 	 * of an ended job goes, on any other thread, or a job without one ends: futures that this
-	 * very thread keeps are waited for in vain.  On a worker's own thread and in callbacks
-	 * nothing is waited for.  psg_ocr_submit, whose FULL counts pages, does not wait.
+	 * very thread keeps are waited for in vain.  Where a lane is full of functions without a
+	 * future, several of them may have ended for up to a millisecond before the wait does.  On
+	 * a worker's own thread and in callbacks nothing is waited for.  psg_ocr_submit, whose FULL
+	 * counts pages, does not wait.
 	 */
 	int64_t room_timeout_ns;
 	/*
@@ -309,6 +313,8 @@ PSG_API void psg_future_times_get(const psg_future *future, psg_future_times *ti
 /* psg_job_options.user of its submission. */
 PSG_API void *psg_future_user(const psg_future *future);
 
+/* One handle more, and `future`; NULL: it has 16,777,215 already.  Any thread that has a handle,
+ * and the job's callback; no lock. */
 PSG_API psg_future *psg_future_ref(psg_future *future);
 PSG_API void psg_future_release(psg_future *future); /* NULL is allowed */
 

@@ -30,9 +30,10 @@ typedef struct psg_shared_worker_options {
  * opens and others wait for: names that lead to the same device, as "auto" and "cuda:0", lead to
  * the same shared worker.  `options` may be NULL; they count for the call that opens it.  Each
  * acquisition wants one release.  Errors are those of psg_worker_open, for all who waited for the
- * same opening; DEVICE_LOST with the reason when the device was open and has been lost.  Any
- * thread, but not a worker's own nor in a callback (INVALID).  In a forked child it opens the
- * child's own.
+ * same opening; DEVICE_LOST with the reason when the device was open and has been lost; STALLED
+ * with the call while it does not answer, as a worker that is open on it has found
+ * (psg_worker_options.stall_limit_ns).  Any thread, but not a worker's own nor in a callback
+ * (INVALID).  In a forked child it opens the child's own.
  */
 PSG_API psg_status psg_shared_worker_acquire(const char *device,
 					     const psg_shared_worker_options *options,
@@ -55,7 +56,8 @@ PSG_API size_t psg_shared_worker_engines(const psg_shared_worker *shared);
  * Opens a worker on it, for one engine; other engines go on meanwhile.  Of the options,
  * open_timeout_ns is not used, and `name` names the engine in messages.  psg_worker_close and
  * the rest of job.h as always; waiting for a sibling's job on the shared thread is INVALID as for
- * one's own.  psg_worker_health is that of the device, for all.
+ * one's own.  psg_worker_health is that of the device, for all.  STALLED as
+ * psg_shared_worker_acquire.
  */
 PSG_API psg_status psg_worker_open_shared(psg_shared_worker *shared,
 					  const psg_worker_options *options, psg_worker **out,

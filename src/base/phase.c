@@ -28,7 +28,8 @@ const char *psgi_phase_begin(const char *what)
 		return NULL;
 	outer = atomic_load_explicit(&watched->what, memory_order_relaxed);
 	count();
-	atomic_store_explicit(&watched->what, what, memory_order_relaxed);
+	/* Release: who sees the phase sees what came before it. */
+	atomic_store_explicit(&watched->what, what, memory_order_release);
 	return outer;
 }
 

@@ -11,8 +11,8 @@
  *
  * `worker` numbers the workers of the process from 1, `lane` its lanes from 0, `job` the lane's
  * jobs from 0: together they name a job.  `kind` is 0 for a function, 1 for an operator, 2 for a
- * model run, 3 for a function that nobody watches, 4 for a batcher's sample; `status` a psg_status;
- * `model`, `device` and `message` are strings that end with a zero.
+ * model run, 3 for a function that nobody watches (0 where it has a priority), 4 for a batcher's
+ * sample; `status` a psg_status; `model`, `device` and `message` are strings that end with a zero.
  */
 #ifndef PSG_BASE_PROBE_H
 #define PSG_BASE_PROBE_H

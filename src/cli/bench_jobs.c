@@ -37,7 +37,9 @@ static const cli_usage usage = {
 		"jobs a second, how long a submission takes, and how long a round trip does.",
 	.options = options,
 	.n_options = sizeof(options) / sizeof(options[0]),
-	.notes = "'ours' is with a future for each job, 'ours detached' without.",
+	.notes =
+		"'ours' is with a future for each job, 'ours detached' without: the worker bounds\n"
+		"how many of these are in flight, others' jobs count themselves for that.",
 };
 
 static cli_exit run(const struct values *values)

@@ -3,8 +3,8 @@
  * What `pagesift-gpu bench jobs` compares: systems that take jobs from many threads and run them
  * on one, seen through one table of calls each.
  *
- * All run the same job, which does nothing but count itself, and all keep the same number of them
- * in flight, so that a difference is the system's own.
+ * All run the same job, which does nothing but what lets its producer keep the same number of them
+ * in flight: count itself, where the system does not do that.  So a difference is the system's own.
  */
 #ifndef PSG_CLI_BENCH_JOBS_H
 #define PSG_CLI_BENCH_JOBS_H

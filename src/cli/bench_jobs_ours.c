@@ -2,67 +2,48 @@
 /*
  * For bench jobs: a worker of the library, with futures and without.
  *
- * A future is waited for and released in the order of submission.  Jobs without one count
- * themselves, as the peers' do, but need no request: their slot is the library's.
+ * A future is waited for and released in the order of submission.  Jobs without one do nothing at
+ * all: that only so many are in flight is the lane's own bound, where the peers' jobs must count
+ * themselves.
  */
 #include "config.h"
 
-#include "cli/bench_jobs_window.h"
+#include "cli/bench_jobs.h"
 
-struct system {
-	psg_worker *worker;
-	cli_window *windows;
-	size_t n;
-};
+#include <stdlib.h>
 
 struct producer {
 	psg_worker *worker;
-	cli_window *window;
 	size_t sent, released; /* futures */
 	psg_future *futures[CLI_JOBS_WINDOW];
 };
 
 static psg_status open_worker(size_t n, void **out, psg_error *error)
 {
-	/* As many slots as may be in flight.  The reference device has no threads of its own. */
+	/* As many jobs as may be in flight.  The reference device has no threads of its own. */
 	const psg_worker_options options = { .lane_capacity = CLI_JOBS_WINDOW, .name = "bench" };
-	struct system *system = malloc(sizeof(*system));
-	cli_window *windows = cli_windows_create(n);
-	psg_status status = PSG_NOMEM;
+	psg_worker *worker;
+	psg_status status = psg_worker_open("reference", &options, &worker, error);
 
-	if (system == NULL || windows == NULL) {
-		cli_set_error(error, status, "no memory for a worker");
-	} else {
-		*system = (struct system){ .windows = windows, .n = n };
-		status = psg_worker_open("reference", &options, &system->worker, error);
-	}
-	if (status != PSG_OK) {
-		free(system);
-		cli_windows_free(windows, n);
-		return status;
-	}
-	*out = system;
-	return PSG_OK;
+	(void)n;
+	if (status == PSG_OK)
+		*out = worker;
+	return status;
 }
 
-static void close_worker(void *argument)
+static void close_worker(void *worker)
 {
-	struct system *system = argument;
-
-	psg_worker_close(system->worker);
-	cli_windows_free(system->windows, system->n);
-	free(system);
+	psg_worker_close(worker);
 }
 
-static psg_status enter(void *argument, size_t i, void **out, psg_error *error)
+static psg_status enter(void *worker, size_t i, void **out, psg_error *error)
 {
-	struct system *system = argument;
 	struct producer *producer = malloc(sizeof(*producer));
 
+	(void)i;
 	if (producer == NULL)
 		return cli_fail(error, PSG_NOMEM, "no memory for a producer");
-	producer->worker = system->worker;
-	producer->window = &system->windows[i];
+	producer->worker = worker;
 	producer->sent = 0;
 	producer->released = 0;
 	*out = producer;
@@ -182,36 +163,35 @@ const cli_job_system cli_jobs_ours = {
 
 /* --- without --- */
 
-static psg_status count(psg_device *device, void *window, psg_error *error)
+/* A thread's jobs run as they came: with one behind them, that has a future, all have ended. */
+static psg_status await_all(const struct producer *producer, const psg_job_options *options,
+			    psg_error *error)
 {
-	(void)device, (void)error;
-	cli_window_end(window);
-	return PSG_OK;
+	psg_future *last;
+	psg_status status =
+		psg_submit_function(producer->worker, do_nothing, NULL, options, &last, error);
+
+	if (status != PSG_OK)
+		return status;
+	status = psg_future_wait(last);
+	psg_future_release(last);
+	return status;
 }
 
-/*
- * A job has counted itself a moment before its slot is free again, so that the last one's may be
- * missing: the submission waits for it.
- */
 static psg_status stream_detached(void *argument, const atomic_bool *stop, uint64_t *jobs,
 				  psg_error *error)
 {
 	static const psg_job_options options = { .room_timeout_ns = INT64_MAX };
-	struct producer *producer = argument;
+	const struct producer *producer = argument;
 	psg_status status = PSG_OK;
 
 	*jobs = 0;
 	while (status == PSG_OK && !atomic_load_explicit(stop, memory_order_relaxed)) {
-		cli_window_send(producer->window);
-		status = psg_submit_function(producer->worker, count, producer->window, &options,
-					     NULL, error);
-		if (status == PSG_OK)
-			++*jobs;
-		else
-			producer->window->sent--;
+		status = psg_submit_function(producer->worker, do_nothing, NULL, &options, NULL,
+					     error);
+		*jobs += status == PSG_OK;
 	}
-	cli_window_await(producer->window, 0);
-	return status;
+	return status == PSG_OK ? await_all(producer, &options, error) : status;
 }
 
 const cli_job_system cli_jobs_ours_detached = {

@@ -254,6 +254,29 @@ static int64_t worth_until(const struct batch *batch)
 	return psgi_choice_wait(&terms, &batch->batcher->pace, batch->candidates, batch->n);
 }
 
+static psgi_sifted take_this(void *user, psgi_job *job)
+{
+	return job == user ? PSGI_TAKE : PSGI_LEAVE;
+}
+
+/* The one whose turn it is may have ended while it waited: then it is the next one's. */
+static void pass_turn(struct batch *batch)
+{
+	while (batch->n > 0 && !is_wanted(batch, batch->jobs[0])) {
+		psgi_job *ended = batch->jobs[0];
+		int rank = ended->rank;
+
+		batch->n--;
+		for (size_t i = 0; i < batch->n; i++) {
+			batch->jobs[i] = batch->jobs[i + 1];
+			batch->candidates[i] = batch->candidates[i + 1];
+		}
+		if (batch->n > 0)
+			psgi_queue_sift(&batch->worker->queue, rank, take_this, batch->jobs[0]);
+		(void)psgi_run_claim(batch->executor, batch->worker, ended);
+	}
+}
+
 /*
  * The gaps remember a crowd for a while that has gone: so waits of somebody who is alone which
  * bring nobody are left out more and more often.
@@ -269,10 +292,11 @@ static void wait_for_more(struct batch *batch)
 	do {
 		psgi_serve_await(batch->executor, until);
 		gather(batch);
-		until = worth_until(batch);
+		pass_turn(batch);
+		until = batch->n > 0 ? worth_until(batch) : 0;
 	} while (until > batch->executor->now_ns);
 	if (alone)
-		psgi_patience_note(&batcher->patience, batch->n == 1);
+		psgi_patience_note(&batcher->patience, batch->n <= 1);
 	psgi_count(&batcher->waits);
 	psgi_count_more(&batcher->waited_ns, (uint64_t)(batch->executor->now_ns - began));
 }
@@ -400,7 +424,7 @@ psg_status psgi_batch_finish(psgi_flight *flight)
 	psg_batcher *batcher = flight->batcher;
 	psg_status status;
 
-	if (stop_some(flight)) {
+	if (!psgi_started_is_done(&flight->run) && stop_some(flight)) {
 		psgi_started_drop(&flight->run);
 		return PSG_CANCELLED;
 	}
@@ -607,29 +631,27 @@ static void run_or_launch(const struct batch *batch)
 	}
 }
 
-/* Gathers what waits beside the first one.  False: that has ended while another run was waited
- * for. */
-static bool gather_beside(struct batch *batch)
+/* Gathers what waits beside the first one, which is none where that has ended meanwhile. */
+static void gather_beside(struct batch *batch)
 {
 	psgi_executor *executor = batch->executor;
 
 	gather(batch);
 	if (executor->pending == NULL || is_full(batch))
-		return true;
+		return;
 	(void)psgi_flight_land(executor);
 	executor->now_ns = psg_now_ns();
-	if (!is_wanted(batch, batch->jobs[0]))
-		return false;
 	gather(batch);
-	return true;
+	pass_turn(batch);
 }
 
 static void choose_and_run(struct batch *batch)
 {
-	if (batch->executor->pending == NULL)
+	if (batch->executor->pending == NULL && batch->n > 0)
 		wait_for_more(batch);
 	bound_by_memory(batch);
-	take(batch);
+	if (batch->n > 0)
+		take(batch);
 	if (batch->n > 0)
 		run_or_launch(batch);
 }
@@ -651,9 +673,7 @@ void psgi_batch_run(psgi_executor *executor, psg_worker *worker, psgi_job *sampl
 	/* The last sample's slot may go home while we still count.  Relaxed: its slot holds it. */
 	atomic_fetch_add_explicit(&batch.batcher->holders, 1, memory_order_relaxed);
 	add(&batch, sample);
-	if (gather_beside(&batch))
-		choose_and_run(&batch);
-	else
-		(void)psgi_run_claim(executor, worker, sample);
+	gather_beside(&batch);
+	choose_and_run(&batch);
 	psgi_batcher_drop(batch.batcher);
 }

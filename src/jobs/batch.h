@@ -10,7 +10,7 @@
 
 #include "jobs/worker.h"
 
-/* Waits for a batch that was started; its status.  Samples that want to stop have ended then. */
+/* Waits for a batch that was started; its status.  Samples that want to stop end before that. */
 psg_status psgi_batch_finish(psgi_flight *flight);
 
 /* Of one that has been waited for or failed to start: ends its jobs, or runs them again. */

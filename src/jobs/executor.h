@@ -60,6 +60,10 @@ typedef struct psgi_executor {
 	psg_error lost; /* why the device is, before `is_lost` */
 	atomic_bool is_lost;
 	psgi_phase phase;
+	/* By keepers of its workers: the phase, as it counts, that was found not to end, and since
+	 * when; 0: none. */
+	_Atomic uint32_t stalled_phase;
+	_Atomic int64_t stalled_ns;
 	psgi_event news;        /* opening has ended, a worker has left */
 	_Atomic int opening;    /* a psgi_opening */
 	psg_status open_status; /* its message is in `error` */

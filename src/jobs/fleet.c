@@ -358,19 +358,26 @@ void psgi_fleet_drop(psg_fleet *fleet)
 		free(fleet);
 }
 
-/* A worker whose device does not answer is no member any more, and holds the fleet. */
+/*
+ * A worker whose device does not answer is no member any more, and holds the fleet.  Keepers look
+ * at all members, and may just have sent a job to one that will not take it: so none goes before
+ * all keepers have, and what waits ends once more.
+ */
 static void await_left(psg_fleet *fleet)
 {
+	bool has_left[PSG_FLEET_MOST];
 	uint32_t left = 0;
 
 	atomic_fetch_add_explicit(&fleet->holders, (uint32_t)fleet->n, memory_order_relaxed);
+	for (size_t i = 0; i < fleet->n; i++)
+		has_left[i] = fleet->members[i].worker == NULL ||
+			      psgi_worker_await(fleet->members[i].worker);
+	visit(fleet, psgi_worker_end_queued);
 	for (size_t i = 0; i < fleet->n; i++) {
-		psgi_member *member = &fleet->members[i];
-
-		if (member->worker == NULL || psgi_worker_await_left(member->worker))
+		if (has_left[i] || !psgi_worker_desert(fleet->members[i].worker))
 			left++;
 		else
-			member->worker = NULL;
+			fleet->members[i].worker = NULL;
 	}
 	/* The closer holds it, too. */
 	atomic_fetch_sub_explicit(&fleet->holders, left, memory_order_relaxed);
@@ -475,11 +482,13 @@ int32_t psg_fleet_where(const psg_fleet *fleet, const psg_future *future)
 {
 	const psgi_job *job =
 		(const psgi_job *)(const void *)((const char *)future - offsetof(psgi_job, future));
+	const psgi_member *member;
 
 	if (future->class != &psgi_job_class || job->lane->fleet != fleet->number ||
 	    !psgi_future_ended(future))
 		return -1;
-	return (int32_t)psgi_extra_of(job)->member->index;
+	member = atomic_load_explicit(&psgi_extra_of(job)->member, memory_order_relaxed);
+	return (int32_t)member->index;
 }
 
 static void add_worker(psg_fleet_stats *sum, const psg_worker *worker)

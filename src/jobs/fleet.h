@@ -37,7 +37,7 @@ typedef struct psgi_member {
 	alignas(PSGI_CACHE_LINE) _Atomic int64_t
 		backlog_ns; /* what its jobs are expected to take */
 	_Atomic uint64_t entered, ended;
-	_Atomic uint64_t moved_in, moved_out; /* of these: by a loss */
+	_Atomic uint64_t moved_in, moved_out; /* of these: by a loss or a stall */
 
 	/* The executor's thread's. */
 	alignas(PSGI_CACHE_LINE) _Atomic int64_t
@@ -105,11 +105,11 @@ void psgi_fleet_ran(const psg_worker *worker, const psgi_job *job, psg_status st
 
 /* --- going on to another (move.c) --- */
 
-/* Is there another one that is well? */
-bool psgi_fleet_has_other(const psgi_member *member);
+/* Is there another one that is well, where the member's job may go? */
+bool psgi_fleet_has_other(const psgi_member *member, const psgi_job *job);
 
 /*
- * Sends a job that was claimed for `worker` on, with its hold.  False: it is still the caller's,
+ * Sends a job that was claimed for `worker` on, with a hold.  False: it is still the caller's,
  * asked to stop meanwhile.
  */
 bool psgi_fleet_move(psg_worker *worker, psgi_job *job);

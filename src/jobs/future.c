@@ -361,11 +361,17 @@ psg_cancel_result psg_future_cancel(psg_future *future)
 	return future->class->cancel(future);
 }
 
-/* Relaxed: a new handle comes from one that exists. */
+/* Relaxed: a new handle comes from one that exists.  One more than fit would count as none. */
 psg_future *psg_future_ref(psg_future *future)
 {
-	atomic_fetch_add_explicit(&future->word, PSGI_HANDLE, memory_order_relaxed);
-	return future;
+	uint64_t word = atomic_load_explicit(&future->word, memory_order_relaxed);
+
+	while (word < UINT64_MAX - (PSGI_HANDLE - 1))
+		if (atomic_compare_exchange_weak_explicit(&future->word, &word, word + PSGI_HANDLE,
+							  memory_order_relaxed,
+							  memory_order_relaxed))
+			return future;
+	return NULL;
 }
 
 void psg_future_release(psg_future *future)

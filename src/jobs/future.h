@@ -34,6 +34,9 @@
 #define PSGI_STOP UINT64_C(8)    /* asked to stop */
 #define PSGI_HOOKED UINT64_C(16) /* a promise's cancel hook runs: completing waits for its end */
 #define PSGI_RUNS UINT64_C(32)   /* the executor runs it, and nobody has ended it yet (stall.h) */
+/* It went on to another device of its fleet: what its origin still has of it in its queue is no
+ * place of it any more, and its links are the other one's (move.c). */
+#define PSGI_MOVED UINT64_C(64)
 /* Bits 8 to 31: the places where somebody sleeps who waits for several futures (wait.h). */
 #define PSGI_PLACE_BEGIN 8
 #define PSGI_PLACE_END 32
@@ -101,6 +104,19 @@ static inline bool psgi_future_claim(psg_future *future, uint64_t refs)
 	uint64_t word = atomic_load_explicit(&future->word, memory_order_relaxed);
 
 	while ((word & PSGI_STATE) == PSGI_QUEUED)
+		if (atomic_compare_exchange_weak_explicit(
+			    &future->word, &word, word + PSGI_RUNNING + refs, memory_order_acq_rel,
+			    memory_order_relaxed))
+			return true;
+	return false;
+}
+
+/* The same where its origin finds it in its queue: not of one that has moved on. */
+static inline bool psgi_future_claim_unmoved(psg_future *future, uint64_t refs)
+{
+	uint64_t word = atomic_load_explicit(&future->word, memory_order_relaxed);
+
+	while ((word & (PSGI_STATE | PSGI_MOVED)) == PSGI_QUEUED)
 		if (atomic_compare_exchange_weak_explicit(
 			    &future->word, &word, word + PSGI_RUNNING + refs, memory_order_acq_rel,
 			    memory_order_relaxed))

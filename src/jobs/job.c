@@ -181,8 +181,10 @@ psg_status psgi_job_finish(psgi_job *job, psg_worker *worker, psgi_started *star
 			   psgi_outcome *outcome, psg_error *error)
 {
 	psgi_extra *extra = psgi_extra_of(job);
-	psg_status status = psgi_job_wants_stop(job, worker, psg_now_ns(), outcome);
+	psg_status status = PSG_OK;
 
+	if (!psgi_started_is_done(started))
+		status = psgi_job_wants_stop(job, worker, psg_now_ns(), outcome);
 	if (status != PSG_OK) {
 		psgi_started_drop(started);
 		free_outputs(extra);
@@ -292,7 +294,7 @@ psg_status psgi_job_judge(psgi_job *job, psg_worker *worker, psg_status status,
 	    atomic_load_explicit(&worker->dropping, memory_order_relaxed))
 		status = psgi_fail(error, PSG_SHUTDOWN,
 				   "the device was lost, and the fleet was shut down");
-	if (is_for_others(job, worker, status) && psgi_fleet_has_other(worker->lanes.member))
+	if (is_for_others(job, worker, status) && psgi_fleet_has_other(worker->lanes.member, job))
 		*outcome = PSGI_MOVES;
 	else if (job->cpu_fallback && psgi_device_failed(status) &&
 		 worker->executor->info.kind != PSG_DEVICE_CPU && !psgi_stall_took(worker, job))

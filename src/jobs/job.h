@@ -17,9 +17,8 @@ enum { PSGI_URGENT, PSGI_NORMAL, PSGI_BACKGROUND, PSGI_RANKS };
 
 /*
  * A detached one is a function that nobody can wait for, ask, cancel or be told
- * of, without a deadline: only its worker knows it.  So it needs no states: its
- * future stays as it is in a free slot, and the worker gives the slot back to
- * the lane when it has run.
+ * of, of normal rank and without a deadline: only its worker knows it.  So it needs
+ * no states and no slot, but goes through the lane's ring as it is.
  */
 typedef enum psgi_job_kind {
 	PSGI_JOB_FUNCTION, /* numbered as base/probe.h tells */
@@ -94,9 +93,9 @@ typedef struct psgi_extra {
 	size_t n_out;
 	psg_tensor *few_out[PSGI_SLOT_TENSORS];
 	psgi_job *next, *child; /* in a heap (heap.h), or on the way to another worker (move.c) */
-	/* Of a fleet's: the member that has it, what it is expected to take there, and its kind
-	 * (route.c). */
-	struct psgi_member *member;
+	/* Of a fleet's: the member that has it (others may ask while it moves), what it is expected
+	 * to take there, and its kind (route.c). */
+	struct psgi_member *_Atomic member;
 	int64_t cost_ns;
 	uint64_t route_kind;
 } psgi_extra;

@@ -4,9 +4,12 @@
 
 #include "jobs/lane.h"
 
+#include "base/base.h"
 #include "jobs/futex.h"
+#include "jobs/patience.h"
 #include "jobs/thread.h"
 
+#include <ck_pr.h>
 #include <stdlib.h>
 
 /* In `returned`: the lane is sealed, slots that come home now only give up their part of it. */
@@ -46,12 +49,15 @@ psgi_lane *psgi_lane_create(const psgi_lanes *lanes, uint32_t index)
 	/* None of these is cleared, so that slots which are never used are never touched. */
 	psgi_job *slots = aligned_alloc(alignof(psgi_job), capacity * sizeof(*slots));
 	psgi_extra *extras = malloc(capacity * sizeof(*extras));
-	psgi_entry *entries = malloc(2 * (size_t)size * sizeof(*entries));
-	uint32_t *numbers = malloc(2 * (size_t)capacity * sizeof(*numbers));
+	psgi_entry *entries = aligned_alloc(PSGI_CACHE_LINE, size * sizeof(*entries));
+	psgi_plain *plain = malloc(size * sizeof(*plain));
+	uint32_t *numbers = malloc((2 * (size_t)capacity + size) * sizeof(*numbers));
 
-	if (lane == NULL || entries == NULL || numbers == NULL || slots == NULL || extras == NULL) {
+	if (lane == NULL || entries == NULL || plain == NULL || numbers == NULL || slots == NULL ||
+	    extras == NULL) {
 		free(lane);
 		free(entries);
+		free(plain);
 		free(numbers);
 		free(slots);
 		free(extras);
@@ -61,16 +67,17 @@ psgi_lane *psgi_lane_create(const psgi_lanes *lanes, uint32_t index)
 			     .generation = lanes->generation,
 			     .capacity = capacity,
 			     .index = index,
+			     .mask = size - 1,
 			     .slots = slots,
 			     .extras = extras,
 			     .ring_buffer = entries,
-			     .spent_buffer = entries + size,
 			     .home = numbers,
 			     .behind = numbers + capacity,
+			     .plain = plain,
+			     .room = capacity,
 			     .member = lanes->member,
 			     .fleet = lanes->fleet };
 	ck_ring_init(&lane->ring, size);
-	ck_ring_init(&lane->spent, size);
 	psgi_recent_init(&lane->clock);
 	atomic_store_explicit(&lane->holders, 2, memory_order_relaxed);
 	return lane;
@@ -84,6 +91,7 @@ static void drop(psgi_lane *lane, uint32_t holders)
 	free(lane->slots);
 	free(lane->extras);
 	free(lane->ring_buffer);
+	free(lane->plain);
 	free(lane->home);
 	free(lane);
 }
@@ -108,17 +116,14 @@ static psgi_job *break_in(psgi_lane *lane, uint32_t fresh)
 void psgi_lane_untake(psgi_lane *lane, psgi_job *job)
 {
 	lane->home[lane->n_home++] = job->number;
+	lane->room++;
 }
 
 /* Takes all that others have returned.  Acquire: what they did with the slots is over. */
 static void gather(psgi_lane *lane)
 {
 	psgi_job *job = NULL;
-	psgi_entry entry;
 
-	while (ck_ring_dequeue_spsc_psgi_entry(&lane->spent, lane->spent_buffer, &entry))
-		lane->home[lane->n_home++] = entry.word;
-	psgi_tsan_acquire(&lane->spent);
 	if (atomic_load_explicit(&lane->returned, memory_order_relaxed) != NULL)
 		job = atomic_exchange_explicit(&lane->returned, NULL, memory_order_acquire);
 	while (job != NULL) {
@@ -129,16 +134,30 @@ static void gather(psgi_lane *lane)
 	}
 }
 
+/* Acquire: the worker has read the ring's places of those jobs. */
+void psgi_lane_look(psgi_lane *lane)
+{
+	uint64_t ended = atomic_load_explicit(&lane->plain_ended, memory_order_acquire);
+
+	lane->room += (uint32_t)(ended - lane->plain_known);
+	lane->plain_known = ended;
+	gather(lane);
+}
+
+/* Where there is room not all slots are out. */
 psgi_job *psgi_lane_take(psgi_lane *lane)
 {
 	uint32_t fresh;
 
+	if (!psgi_lane_has_room(lane))
+		return NULL;
 	if (lane->n_home == 0)
 		gather(lane);
+	lane->room--;
 	if (lane->n_home > 0)
 		return &lane->slots[lane->home[--lane->n_home]];
 	fresh = atomic_load_explicit(&lane->fresh, memory_order_relaxed);
-	return fresh < lane->capacity ? break_in(lane, fresh) : NULL;
+	return break_in(lane, fresh);
 }
 
 /*
@@ -172,38 +191,124 @@ void psgi_lane_return(psgi_lane *lane, psgi_job *job)
 		psgi_futex_wake(futex);
 }
 
-static bool has_come(const psgi_lane *lane, uint64_t goal)
+/* What is waited for. */
+struct want {
+	const atomic_bool *refusing;
+	uint64_t dropped; /* bytes in all; 0: it is room */
+	uint64_t ended;   /* detached jobs in all; who returns a slot tells by himself */
+};
+
+static bool has_come(const psgi_lane *lane, const struct want *want)
 {
-	if (goal != 0)
-		return atomic_load_explicit(&lane->bytes_dropped, memory_order_relaxed) >= goal;
-	return ck_ring_size(&lane->spent) > 0;
+	if (atomic_load_explicit(want->refusing, memory_order_relaxed))
+		return true;
+	if (want->dropped != 0)
+		return atomic_load_explicit(&lane->bytes_dropped, memory_order_relaxed) >=
+		       want->dropped;
+	return atomic_load_explicit(&lane->plain_ended, memory_order_relaxed) >= want->ended;
 }
 
 /*
- * PARKED stands, then `refusing` and what is waited for are looked at; who refuses,
- * adds a spent slot or drops bytes stores that, then looks for PARKED, with a full fence on
- * both sides: one of the two sees the other.  It is taken back in the end, so that only who waits
- * meets it.
+ * PARKED stands, then what is waited for is looked at; who refuses, ends a detached job or drops
+ * bytes stores that, then looks for PARKED or `plain_wanted`, with a fence on both sides: one of
+ * the two sees the other.  The worker's, one a job, is a light one, and a heavy one makes up for it
+ * here, but where the wait is so short that a wake-up may be missed for once: a heavy fence takes
+ * as long as a lane of short jobs.  PARKED is taken back in the end, so that only who waits meets
+ * it.
  */
-bool psgi_lane_wait(psgi_lane *lane, const atomic_bool *refusing, uint64_t goal,
-		    int64_t deadline_ns)
+static bool park(psgi_lane *lane, const struct want *want, int64_t deadline_ns, bool heavy)
 {
 	const struct timespec deadline = psgi_timespec(deadline_ns < 1 ? 1 : deadline_ns);
 	psgi_job *head = NULL;
 	bool in_time = true;
 
-	if (goal != 0)
-		gather(lane); /* PARKED stands only where no slots lie */
 	if (!atomic_compare_exchange_strong_explicit(&lane->returned, &head, PARKED,
 						     memory_order_relaxed, memory_order_relaxed))
 		return true;
-	psgi_full_fence();
-	if (!atomic_load_explicit(refusing, memory_order_relaxed) && !has_come(lane, goal))
+	atomic_store_explicit(&lane->plain_wanted, want->ended, memory_order_relaxed);
+	if (heavy)
+		psgi_heavy_fence();
+	else
+		psgi_full_fence();
+	if (!has_come(lane, want))
 		in_time = psgi_futex_wait(futex_of(lane), (uint32_t)(uintptr_t)PARKED, &deadline);
 	head = PARKED;
 	(void)atomic_compare_exchange_strong_explicit(&lane->returned, &head, NULL,
 						      memory_order_relaxed, memory_order_relaxed);
 	return in_time;
+}
+
+/* Between two looks: so that the worker, which must write what is looked at, has some jobs' time,
+ * about a microsecond. */
+#define STALLS 32
+
+static bool sees(const psgi_lane *lane, const struct want *want, int64_t until_ns)
+{
+	do {
+		for (int i = 0; i < STALLS; i++)
+			ck_pr_stall();
+		if (has_come(lane, want) ||
+		    atomic_load_explicit(&lane->returned, memory_order_relaxed) != NULL)
+			return true;
+	} while (psg_now_ns() < until_ns);
+	return false;
+}
+
+static _Thread_local psgi_patience patience;
+
+static bool comes_soon(const psgi_lane *lane, const struct want *want, int64_t deadline_ns)
+{
+	int64_t until;
+	bool comes;
+
+	if (!psgi_patience_lasts(&patience))
+		return false;
+	until = psg_now_ns() + PSGI_PATIENCE_NS;
+	comes = sees(lane, want, until < deadline_ns ? until : deadline_ns);
+	psgi_patience_note(&patience, !comes);
+	return comes;
+}
+
+/* Detached jobs that have not ended, as far as is known. */
+static uint32_t plain_left(const psgi_lane *lane)
+{
+	return lane->capacity - lane->room -
+	       (atomic_load_explicit(&lane->fresh, memory_order_relaxed) - lane->n_home);
+}
+
+/*
+ * Being woken takes as long as many short jobs, and where cores are scarce who is woken goes before
+ * the worker: so not the first job that ends wakes, but the one with which three quarters of the
+ * lane are free, while there is still one to run.  Who looks on takes half of that.  As any of the
+ * jobs may be a long one, that is waited for only so long; chosen: far longer than short jobs take,
+ * and still short beside the others.
+ */
+#define MUCH_NS PSG_MILLISECOND
+
+bool psgi_lane_wait(psgi_lane *lane, const atomic_bool *refusing, uint64_t goal,
+		    int64_t deadline_ns)
+{
+	uint32_t left = plain_left(lane), much = lane->capacity / 4 * 3;
+	struct want want = { refusing, goal, lane->plain_known + 1 };
+	int64_t until;
+
+	if (goal != 0)
+		gather(lane); /* it looks on, or PARKED stands, only where no slots lie */
+	if (goal == 0 && much > 1 && left > 1) {
+		want.ended = lane->plain_known + (much < left ? much : left) / 2;
+		if (comes_soon(lane, &want, deadline_ns))
+			return true;
+		want.ended = lane->plain_known + (much < left ? much : left);
+		until = psg_now_ns() + MUCH_NS;
+		if (until < deadline_ns && park(lane, &want, until, false))
+			return true;
+		want.ended = lane->plain_known + 1;
+		if (has_come(lane, &want))
+			return true;
+	} else if (comes_soon(lane, &want, deadline_ns)) {
+		return true;
+	}
+	return park(lane, &want, deadline_ns, true);
 }
 
 void psgi_lane_wake(psgi_lane *lane)
@@ -216,21 +321,20 @@ void psgi_lane_wake(psgi_lane *lane)
 }
 
 /*
- * The ring is never full: there are not so many slots.  Full fence: see psgi_lane_wait; what was
- * stored before it are this core's own lines, so that it waits for nothing.
+ * Release: the place in the ring was read, and who sees the job ended sees what it did.  The light
+ * fence: see park.
  */
-void psgi_lane_give_back(psgi_lane *lane, const psgi_job *job)
+void psgi_lane_end_plain(psgi_lane *lane)
 {
-	psgi_entry entry = { job->number };
+	uint64_t ended = atomic_load_explicit(&lane->plain_ended, memory_order_relaxed) + 1;
 
-	psgi_tsan_release(&lane->spent);
-	(void)ck_ring_enqueue_spsc_psgi_entry(&lane->spent, lane->spent_buffer, &entry);
-	psgi_full_fence();
-	if (atomic_load_explicit(&lane->returned, memory_order_relaxed) == PARKED)
+	atomic_store_explicit(&lane->plain_ended, ended, memory_order_release);
+	psgi_light_fence();
+	if (ended == atomic_load_explicit(&lane->plain_wanted, memory_order_relaxed))
 		psgi_lane_wake(lane);
 }
 
-/* Relaxed: it only counts.  Full fence: as above. */
+/* Relaxed: it only counts.  Full fence: see park. */
 void psgi_lane_drop_bytes(psgi_lane *lane, uint64_t bytes)
 {
 	if (bytes == 0)
@@ -260,8 +364,8 @@ bool psgi_lane_adopt(psgi_lane *lane)
 	    !atomic_compare_exchange_strong_explicit(&lane->flags, &none, PSGI_LANE_ATTACHED,
 						     memory_order_acquire, memory_order_relaxed))
 		return false;
-	gather(lane);
-	if (lane->n_home == atomic_load_explicit(&lane->fresh, memory_order_relaxed))
+	psgi_lane_look(lane);
+	if (lane->room == lane->capacity)
 		return true;
 	/* Jobs of its former owner are still about.  Nobody closes it now: the table is locked. */
 	atomic_store_explicit(&lane->flags, 0, memory_order_release);
@@ -281,7 +385,7 @@ static void seal(psgi_lane *lane)
 	/* Before the seal is seen, so that nobody counts down to zero too early. */
 	atomic_fetch_add_explicit(&lane->holders, fresh, memory_order_relaxed);
 	home = length(atomic_exchange_explicit(&lane->returned, &sealed, memory_order_acq_rel)) +
-	       lane->n_home + ck_ring_size(&lane->spent);
+	       lane->n_home;
 	drop(lane, home + 1);
 }
 

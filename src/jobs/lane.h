@@ -2,10 +2,10 @@
 /*
  * A lane: what one thread submits to one worker through.
  *
- * A fixed number of job slots and a single-producer ring of their numbers.
- * (One ring for all producers would make each wait for the slowest: CK's
- * multi-producer enqueue spins until earlier ones have published.)  Three
- * parties touch a lane, each its own part:
+ * A fixed number of job slots, and a ring of one producer in which their numbers
+ * go, or a detached job as it is, which needs no slot.  (One ring for all producers
+ * would make each wait for the slowest: CK's multi-producer enqueue spins until
+ * earlier ones have published.)  Three parties touch a lane, each its own part:
  *
  *   the producer   takes slots and enqueues; a thread that ends gives this side back
  *   the worker     dequeues, and keeps the lane's jobs in its own order
@@ -14,7 +14,8 @@
  * What costs is a cache line that goes from one core to the other (100 ns on
  * the machine where this was measured, 16 jobs' worth of instructions).  So a
  * slot is touched only by who fills it and who runs it: which slots are free
- * and which wait is kept in arrays of numbers beside them.
+ * and which wait is kept in arrays of numbers beside them.  Who counts jobs
+ * needs to look at what the worker has ended only when there seem to be too many.
  *
  * Lanes outlive their worker for as long as a slot is in use: memory is counted
  * by `holders`, and slots still out are counted only when the lane is sealed.
@@ -34,39 +35,56 @@
 #define PSGI_LANE_CLOSED 2u   /* the worker is gone */
 
 /*
- * What the ring hands over: a slot's number, and what the worker's queue wants
- * to know of its job before it is touched.
+ * What the ring hands over: a detached job of normal rank, or a slot's number and what the worker's
+ * queue wants to know of its job before it is touched.  Small, because it is what goes from core to
+ * core.
  */
 struct psgi_entry {
-	uint32_t word;
+	psg_job_fn fn; /* NULL: it is a slot */
+	union {
+		void *arg;
+		uint64_t word;
+	};
 };
 typedef struct psgi_entry psgi_entry;
-#define PSGI_ENTRY_NUMBER UINT32_C(0xffff)
+#define PSGI_ENTRY_NUMBER UINT64_C(0xffff)
 #define PSGI_ENTRY_RANK_BIT 16 /* and the next one */
-#define PSGI_ENTRY_RANK UINT32_C(3)
-#define PSGI_ENTRY_DEADLINE (UINT32_C(1) << 18) /* it has one */
-#define PSGI_ENTRY_DETACHED (UINT32_C(1) << 19) /* its kind is that */
+#define PSGI_ENTRY_RANK UINT64_C(3)
+#define PSGI_ENTRY_DEADLINE (UINT64_C(1) << 18) /* it has one */
 
 /* Typed calls: ck_ring_enqueue_spsc_psgi_entry and its like. */
 CK_RING_PROTOTYPE(psgi_entry, psgi_entry)
+
+/* A detached job in the worker's queue. */
+typedef struct psgi_plain {
+	psg_job_fn fn;
+	void *arg;
+	uint32_t sequence; /* its number among its lane's */
+} psgi_plain;
 
 typedef struct psgi_lane {
 	/* constant */
 	uint64_t serial;     /* of the worker */
 	uint32_t generation; /* of the process */
 	uint32_t capacity, index;
-	psgi_job *slots; /* `capacity` of them, as of the next three */
+	uint32_t mask;   /* one less than the places of the ring, a power of two */
+	psgi_job *slots; /* `capacity` of them, as of `extras` and `home` */
 	psgi_extra *extras;
-	uint32_t *home;   /* the producer's: numbers of the free slots */
-	uint32_t *behind; /* the worker's: by number, which slot is behind that in its queue */
-	psgi_entry *ring_buffer, *spent_buffer; /* in the same memory as those */
-	struct psgi_member *member;             /* of a fleet, valid while a job has not ended */
-	uint32_t fleet;                         /* its number; 0: of none */
+	uint32_t *home; /* the producer's: numbers of the free slots */
+	/* The worker's: by number, what is behind that in its queue.  From `capacity` on these are
+	 * places in `plain`. */
+	uint32_t *behind;
+	psgi_plain *plain; /* the worker's: detached jobs that it has got; places as the ring's */
+	psgi_entry *ring_buffer;
+	struct psgi_member *member; /* of a fleet, valid while a job has not ended */
+	uint32_t fleet;             /* its number; 0: of none */
 
 	/* the producer's */
-	alignas(PSGI_CACHE_LINE) uint32_t n_home;
-	_Atomic uint32_t fresh;    /* slots used so far; the rest was never touched */
-	_Atomic uint64_t accepted; /* written by the producer, read by all */
+	alignas(PSGI_CACHE_LINE) _Atomic uint64_t accepted; /* read by all */
+	uint32_t room; /* jobs that may be added before it must look for more */
+	uint32_t n_home;
+	uint64_t plain_known;   /* detached jobs of which it knows that they have ended */
+	_Atomic uint32_t fresh; /* slots used so far; the rest was never touched */
 	_Atomic uint64_t refused_full, refused_late;
 	_Atomic int32_t thread;        /* the owner's, as the kernel counts; 0: none */
 	_Atomic uintptr_t owner;       /* names the thread, for the short way of returning slots */
@@ -80,12 +98,18 @@ typedef struct psgi_lane {
 	/* written by the worker: jobs come in bursts, and their fence is a light one.  The worker
 	 * makes up for it by a heavy one when it stops to poll. */
 	atomic_bool unfenced;
+	/* written by the producer when it waits for room: with so many detached jobs ended it is
+	 * woken */
+	_Atomic uint64_t plain_wanted;
 
 	/* the worker's */
 	alignas(PSGI_CACHE_LINE) bool polled;
 	bool bursts; /* `unfenced` is a copy of it */
 	uint32_t idle_looks;
-	_Atomic uint64_t served; /* jobs that the worker ended */
+	uint32_t got;                 /* entries out of the ring so far */
+	_Atomic uint64_t served;      /* jobs in slots that the worker ended */
+	_Atomic uint64_t plain_ended; /* detached ones */
+	uint32_t plain_next;          /* the place in `plain` of the next one */
 	struct psgi_lane *polled_next;
 	struct {
 		uint32_t first, last; /* numbers; while `n` is not 0 */
@@ -104,8 +128,7 @@ typedef struct psgi_lane {
 	_Atomic uint64_t ended;                  /* away from the worker */
 	_Atomic uint64_t outcome[PSGI_OUTCOMES]; /* of those */
 
-	alignas(PSGI_CACHE_LINE) ck_ring_t ring;  /* jobs, from the producer to the worker */
-	alignas(PSGI_CACHE_LINE) ck_ring_t spent; /* slots of detached ones that have run, back */
+	alignas(PSGI_CACHE_LINE) ck_ring_t ring; /* from the producer to the worker */
 } psgi_lane;
 
 static inline psgi_extra *psgi_extra_of(const psgi_job *job)
@@ -119,7 +142,18 @@ psgi_lane *psgi_lane_create(const struct psgi_lanes *lanes, uint32_t index);
 
 /* --- the producer --- */
 
-/* A slot to fill; NULL: all are in use. */
+/* Looks for jobs that have ended: `room` is right afterwards. */
+void psgi_lane_look(psgi_lane *lane);
+
+/* May one more job be added? */
+static inline bool psgi_lane_has_room(psgi_lane *lane)
+{
+	if (lane->room == 0)
+		psgi_lane_look(lane);
+	return lane->room > 0;
+}
+
+/* A slot to fill; NULL: there is no room. */
 psgi_job *psgi_lane_take(psgi_lane *lane);
 
 /* Bytes that the lane's jobs read now. */
@@ -142,9 +176,9 @@ static inline uint64_t psgi_lane_goal(const psgi_lane *lane, uint64_t bytes, uin
 }
 
 /*
- * Sleeps until a slot comes home or, where `goal` is not 0, until so many bytes have been dropped,
+ * Waits until a job makes room or, where `goal` is not 0, until so many bytes have been dropped,
  * or until psgi_lane_wake; false when `deadline_ns` passed first.
- * Returns at once when `refusing` is set, and may for no reason: take again.
+ * Returns soon when `refusing` is set, and may for no reason: look again.
  */
 bool psgi_lane_wait(psgi_lane *lane, const atomic_bool *refusing, uint64_t goal,
 		    int64_t deadline_ns);
@@ -152,7 +186,7 @@ bool psgi_lane_wait(psgi_lane *lane, const atomic_bool *refusing, uint64_t goal,
 /* Gives back a slot that was taken and not submitted. */
 void psgi_lane_untake(psgi_lane *lane, psgi_job *job);
 
-/* The ring is larger than the number of slots, so there is always room. */
+/* There is always a place: not so many jobs are about. */
 static inline void psgi_lane_put(psgi_lane *lane, psgi_entry entry)
 {
 	psgi_tsan_release(&lane->ring);
@@ -167,23 +201,25 @@ void psgi_lane_leave(psgi_lane *lane);
 
 /* --- the worker --- */
 
-/* Jobs that have not been got. */
+/* Entries that have not been got. */
 static inline uint32_t psgi_lane_waiting(const psgi_lane *lane)
 {
 	return ck_ring_size(&lane->ring);
 }
 
-/* The next one; false: there is none. */
-static inline bool psgi_lane_get(psgi_lane *lane, psgi_entry *entry)
+/* The next one, of those that wait. */
+static inline psgi_entry psgi_lane_get(psgi_lane *lane)
 {
-	if (!ck_ring_dequeue_spsc_psgi_entry(&lane->ring, lane->ring_buffer, entry))
-		return false;
+	psgi_entry entry = { NULL, { NULL } };
+
+	(void)ck_ring_dequeue_spsc_psgi_entry(&lane->ring, lane->ring_buffer, &entry);
 	psgi_tsan_acquire(&lane->ring);
-	return true;
+	lane->got++;
+	return entry;
 }
 
-/* Gives back the slot of a detached job that has ended. */
-void psgi_lane_give_back(psgi_lane *lane, const psgi_job *job);
+/* A detached job has ended. */
+void psgi_lane_end_plain(psgi_lane *lane);
 
 /* The worker is closed and its thread gone.  The lane may be gone afterwards. */
 void psgi_lane_close(psgi_lane *lane);

@@ -3,8 +3,10 @@
 
 #include "jobs/look.h"
 
-/* Jobs until the next look, when none is due before. */
+/* Jobs until the next look, when none is due before; more where those that share a reading of the
+ * clock may be so short that looking at many lanes takes longer.  Chosen. */
 #define LOOK_JOBS 64
+#define LOOK_UNORDERED_JOBS 512
 
 /* A lane found empty this often in a row is not polled any more, until it marks itself. */
 #define IDLE_LOOKS 16
@@ -19,11 +21,10 @@
 
 static bool pull(psg_worker *worker, psgi_lane *lane)
 {
-	psgi_entry entry;
-	uint32_t n = 0;
+	uint32_t n = psgi_lane_waiting(lane);
 
-	for (; psgi_lane_get(lane, &entry); n++)
-		psgi_queue_push(&worker->queue, lane, entry);
+	for (uint32_t i = 0; i < n; i++)
+		psgi_queue_push(&worker->queue, lane, psgi_lane_get(lane));
 	if (n >= BURST_JOBS && !lane->bursts) {
 		lane->bursts = true;
 		atomic_store_explicit(&lane->unfenced, true, memory_order_relaxed);
@@ -117,7 +118,7 @@ static void look_at_polled(psg_worker *worker)
 
 void psgi_look(psg_worker *worker, int64_t now_ns)
 {
-	worker->until_look = LOOK_JOBS;
+	worker->until_look = worker->queue.by_deadline ? LOOK_JOBS : LOOK_UNORDERED_JOBS;
 	worker->looked_ns = now_ns;
 	if (atomic_load_explicit(&worker->urgent, memory_order_relaxed)) {
 		/* Cleared before the rings are read: see commit in submit.c. */

@@ -7,6 +7,10 @@
  * links are the jobs' own.  There it goes into the heap of its class, which
  * comes before the lanes: it is the oldest.  It is QUEUED meanwhile, so that
  * the keeper of its origin, a canceller or an abort ends it as any other.
+ *
+ * The executor of a stalled device can send nothing, so that the keeper does
+ * (stall.c).  Then the job stays in its origin's queue, too, with a hold of its
+ * own: the executor finds that it has moved, and drops that.
  */
 #include "config.h"
 
@@ -14,12 +18,19 @@
 
 #include "base/base.h"
 
-bool psgi_fleet_has_other(const psgi_member *member)
+/* Where it has been.  Its origin's queue may still have it: it never goes back there. */
+static uint64_t tried(const psgi_member *member, const psgi_job *job)
+{
+	return UINT64_C(1) << member->index | UINT64_C(1) << job->lane->member->index;
+}
+
+bool psgi_fleet_has_other(const psgi_member *member, const psgi_job *job)
 {
 	const psg_fleet *fleet = member->fleet;
+	uint64_t not_to = tried(member, job);
 
 	for (size_t i = 0; i < fleet->n; i++)
-		if (&fleet->members[i] != member && psgi_member_well(&fleet->members[i]))
+		if ((not_to >> i & 1) == 0 && psgi_member_well(&fleet->members[i]))
 			return true;
 	return false;
 }
@@ -32,8 +43,8 @@ static psgi_member *next_of(psgi_member *member, const psgi_job *job)
 {
 	int64_t expected;
 
-	return psgi_route_choose(member->fleet, psgi_extra_of(job)->route_kind,
-				 UINT64_C(1) << member->index, &expected);
+	return psgi_route_choose(member->fleet, psgi_extra_of(job)->route_kind, tried(member, job),
+				 &expected);
 }
 
 /* Its counts go with it: it is ours, and nobody else ends it now. */
@@ -56,9 +67,9 @@ static bool unclaim(psg_future *future)
 	do
 		if ((word & PSGI_STOP) != 0)
 			return false;
-	while (!atomic_compare_exchange_weak_explicit(&future->word, &word,
-						      word - (PSGI_RUNNING - PSGI_QUEUED),
-						      memory_order_release, memory_order_relaxed));
+	while (!atomic_compare_exchange_weak_explicit(
+		&future->word, &word, (word - (PSGI_RUNNING - PSGI_QUEUED)) | PSGI_MOVED,
+		memory_order_release, memory_order_relaxed));
 	return true;
 }
 
@@ -130,6 +141,11 @@ void psgi_fleet_tell_loss(const psg_worker *worker, const psgi_job *job, psg_err
 	if (origin == NULL || origin == worker->lanes.member || job->kind == PSGI_JOB_FUNCTION)
 		return;
 	executor = origin->worker->executor;
-	if (executor->info.kind != PSG_DEVICE_CPU && worker->executor->info.kind == PSG_DEVICE_CPU)
+	if (executor->info.kind == PSG_DEVICE_CPU || worker->executor->info.kind != PSG_DEVICE_CPU)
+		return;
+	/* Acquire: the loss. */
+	if (atomic_load_explicit(&executor->is_lost, memory_order_acquire))
 		*error = executor->lost;
+	else
+		(void)psgi_fail(error, PSG_STALLED, "%s did not answer", executor->info.name);
 }

@@ -91,6 +91,13 @@ void psgi_observe_submit(const psg_worker *worker, psgi_job *job)
 		trace_submit(worker, job);
 }
 
+void psgi_observe_submit_detached(const psgi_lane *lane)
+{
+	PSGI_PROBE4(job__submit, (uint32_t)lane->serial, lane->index,
+		    (uint32_t)atomic_load_explicit(&lane->accepted, memory_order_relaxed) - 1,
+		    PSGI_JOB_DETACHED);
+}
+
 /* --- running --- */
 
 void psgi_observe_start_together(const psgi_job *job)

@@ -20,6 +20,9 @@ typedef struct psgi_job_stats {
 /* On the submitting thread, before the job is put; gives it its number. */
 void psgi_observe_submit(const struct psg_worker *worker, psgi_job *job);
 
+/* The same of a detached one, while there is no trace. */
+void psgi_observe_submit_detached(const struct psgi_lane *lane);
+
 /* On the executor's thread: before it runs, and when it has run but has not ended, and had the
  * device for `ns`. */
 void psgi_observe_start(const struct psg_worker *worker, const psgi_job *job);

@@ -31,26 +31,15 @@ static void leave_circle(psgi_queue *queue, psgi_lane *first, int rank)
  * from another core.  It is asked for, to be there when its turn is: for writing
  * where the job has states, its second line, too.
  */
-static void prefetch(const psgi_job *job, bool detached)
+static void prefetch(const psgi_job *job)
 {
-	if (detached) {
-		__builtin_prefetch(job, 0);
-	} else {
-		__builtin_prefetch(job, 1);
-		__builtin_prefetch((const char *)job + PSGI_CACHE_LINE, 1);
-	}
+	__builtin_prefetch(job, 1);
+	__builtin_prefetch((const char *)job + PSGI_CACHE_LINE, 1);
 }
 
-void psgi_queue_push(psgi_queue *queue, psgi_lane *lane, psgi_entry entry)
+/* The last one of its lane and class. */
+static void append(psgi_queue *queue, psgi_lane *lane, int rank, uint32_t number)
 {
-	uint32_t number = entry.word & PSGI_ENTRY_NUMBER;
-	int rank = (int)(entry.word >> PSGI_ENTRY_RANK_BIT & PSGI_ENTRY_RANK);
-
-	if (queue->by_deadline && (entry.word & PSGI_ENTRY_DEADLINE) != 0) {
-		psgi_heap_push(&queue->earliest[rank], &lane->slots[number]);
-		return;
-	}
-	prefetch(&lane->slots[number], (entry.word & PSGI_ENTRY_DETACHED) != 0);
 	if (lane->waiting[rank].n++ == 0) {
 		lane->waiting[rank].first = number;
 		join_circle(queue, lane, rank);
@@ -58,6 +47,51 @@ void psgi_queue_push(psgi_queue *queue, psgi_lane *lane, psgi_entry entry)
 		lane->behind[lane->waiting[rank].last] = number;
 	}
 	lane->waiting[rank].last = number;
+}
+
+/* Into the next place: they go in the order in which they came. */
+static void push_plain(psgi_queue *queue, psgi_lane *lane, psgi_entry entry)
+{
+	uint32_t place = lane->plain_next++ & lane->mask;
+
+	lane->plain[place] = (psgi_plain){ entry.fn, entry.arg, lane->got - 1 };
+	append(queue, lane, PSGI_NORMAL, lane->capacity + place);
+}
+
+/* What the number stands for. */
+static psgi_job *job_at(psgi_queue *queue, psgi_lane *lane, uint32_t number)
+{
+	const psgi_plain *plain;
+
+	if (number < lane->capacity)
+		return &lane->slots[number];
+	plain = &lane->plain[number - lane->capacity];
+	queue->plain.lane = lane;
+	queue->plain.fn = plain->fn;
+	queue->plain.arg = plain->arg;
+	queue->plain.rank = PSGI_NORMAL;
+	queue->plain.kind = PSGI_JOB_DETACHED;
+	queue->plain.future.sequence = plain->sequence;
+	return &queue->plain;
+}
+
+void psgi_queue_push(psgi_queue *queue, psgi_lane *lane, psgi_entry entry)
+{
+	uint32_t number;
+	int rank;
+
+	if (entry.fn != NULL) {
+		push_plain(queue, lane, entry);
+		return;
+	}
+	number = (uint32_t)(entry.word & PSGI_ENTRY_NUMBER);
+	rank = (int)(entry.word >> PSGI_ENTRY_RANK_BIT & PSGI_ENTRY_RANK);
+	if (queue->by_deadline && (entry.word & PSGI_ENTRY_DEADLINE) != 0) {
+		psgi_heap_push(&queue->earliest[rank], &lane->slots[number]);
+		return;
+	}
+	prefetch(&lane->slots[number]);
+	append(queue, lane, rank, number);
 }
 
 psgi_job *psgi_queue_pop(psgi_queue *queue)
@@ -75,10 +109,32 @@ psgi_job *psgi_queue_pop(psgi_queue *queue)
 	if (--lane->waiting[rank].n == 0) {
 		leave_circle(queue, lane, rank);
 	} else {
-		lane->waiting[rank].first = lane->behind[number];
+		uint32_t next = lane->behind[number];
+
+		lane->waiting[rank].first = next;
 		queue->last_turn[rank] = lane; /* its turn is over: it is the last now */
+		/* Many lanes hold more than a core's caches do: what was asked for is gone. */
+		if (next < lane->capacity)
+			prefetch(&lane->slots[next]);
 	}
-	return &lane->slots[number];
+	return job_at(queue, lane, number);
+}
+
+/* Its turn is over, so it is the last one; only the first one can leave a circle. */
+psgi_job *psgi_queue_pop_more(psgi_queue *queue)
+{
+	psgi_lane *lane = queue->plain.lane;
+	uint32_t number;
+
+	if (queue->last_turn[PSGI_NORMAL] != lane || psgi_queue_rank(queue) != PSGI_NORMAL ||
+	    queue->earliest[PSGI_NORMAL] != NULL)
+		return NULL;
+	number = lane->waiting[PSGI_NORMAL].first;
+	if (number < lane->capacity || lane->waiting[PSGI_NORMAL].n == 1)
+		return NULL;
+	lane->waiting[PSGI_NORMAL].n--;
+	lane->waiting[PSGI_NORMAL].first = lane->behind[number];
+	return job_at(queue, lane, number);
 }
 
 /* --- sifting --- */
@@ -138,7 +194,7 @@ static void unlink_one(psgi_lane *lane, int rank, uint32_t number)
 }
 
 /* The lane's next one; false: it has no more. */
-static bool sift_one(psgi_lane *lane, int rank, struct sift *sift)
+static bool sift_one(psgi_queue *queue, psgi_lane *lane, int rank, struct sift *sift)
 {
 	uint32_t number = lane->waiting[rank].first;
 
@@ -147,7 +203,7 @@ static bool sift_one(psgi_lane *lane, int rank, struct sift *sift)
 	if (lane->waiting[rank].stay > 0)
 		number = lane->behind[lane->waiting[rank].before];
 	lane->waiting[rank].unseen--;
-	if (show(sift, &lane->slots[number]) == PSGI_TAKE) {
+	if (show(sift, job_at(queue, lane, number)) == PSGI_TAKE) {
 		unlink_one(lane, rank, number);
 		return true;
 	}
@@ -184,7 +240,7 @@ static void sift_lanes(psgi_queue *queue, int rank, struct sift *sift)
 	do {
 		more = false;
 		do
-			more = (sift->left > 0 && sift_one(lane, rank, sift)) || more;
+			more = (sift->left > 0 && sift_one(queue, lane, rank, sift)) || more;
 		while ((lane = lane->waiting[rank].next_turn) != first);
 	} while (more);
 	drop_empty(queue, rank);

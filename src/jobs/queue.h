@@ -15,13 +15,19 @@ typedef struct psgi_queue {
 	psgi_lane *last_turn[PSGI_RANKS]; /* of a circle of lanes that have a job of this class */
 	bool by_deadline;                 /* constant */
 	psgi_job *earliest[PSGI_RANKS]; /* a heap of those with a deadline, where it goes by that */
+	psgi_job plain; /* the detached one that was shown last, without a slot of its own */
 } psgi_queue;
 
 /* What came through the lane's ring. */
 void psgi_queue_push(psgi_queue *queue, psgi_lane *lane, psgi_entry entry);
 
-/* The next job; NULL when there is none. */
+/* The next job; NULL when there is none.  A detached one is there until the next is popped or
+ * sifted. */
 psgi_job *psgi_queue_pop(psgi_queue *queue);
+
+/* One more detached job of the lane whose one was popped last, before the others have their turn;
+ * NULL: it has none, or others go before it. */
+psgi_job *psgi_queue_pop_more(psgi_queue *queue);
 
 typedef enum psgi_sifted { PSGI_LEAVE, PSGI_TAKE, PSGI_ENOUGH } psgi_sifted;
 

@@ -198,7 +198,7 @@ void psgi_fleet_enter(psgi_member *member, psgi_job *job)
 	if (known(member, extra->route_kind, &cost) < EARLY_RUNS)
 		cost = least_known(member->fleet, extra->route_kind);
 	extra->cost_ns = cost;
-	extra->member = member;
+	atomic_store_explicit(&extra->member, member, memory_order_relaxed);
 	atomic_fetch_add_explicit(&member->backlog_ns, cost, memory_order_relaxed);
 	atomic_fetch_add_explicit(&member->entered, 1, memory_order_relaxed);
 }
@@ -207,7 +207,7 @@ void psgi_fleet_enter(psgi_member *member, psgi_job *job)
 void psgi_fleet_leave(const psgi_job *job)
 {
 	const psgi_extra *extra = psgi_extra_of(job);
-	psgi_member *member = extra->member;
+	psgi_member *member = atomic_load_explicit(&extra->member, memory_order_relaxed);
 
 	atomic_fetch_sub_explicit(&member->backlog_ns, extra->cost_ns, memory_order_relaxed);
 	atomic_fetch_add_explicit(&member->ended, 1, memory_order_release);

@@ -135,7 +135,7 @@ static void note_duration(psg_worker *worker, int64_t ns)
 
 void psgi_run_account(psg_worker *worker, int64_t ns, uint32_t jobs)
 {
-	note_duration(worker, ns / jobs);
+	note_duration(worker, jobs == 1 ? ns : ns / jobs);
 	psgi_turns_pay(&worker->turn, ns);
 	psgi_count_more(&worker->busy_ns, (uint64_t)ns);
 }
@@ -304,20 +304,21 @@ void psgi_run_end_flight(psgi_executor *executor, psgi_flight *flight)
 }
 
 /*
- * Detached jobs as short as this share a reading of the clock, so many of them, where the worker
- * has the device to itself.  So whether it is time for another look, and for others' deadlines, is
- * known some of these jobs too late; when one of them takes long for once, that one more.  Chosen:
- * the reading would be a third of what such a job takes.
+ * Detached jobs as short as this share a reading of the clock, so many of them or as many as take
+ * so long together, where the worker has the device to itself.  So whether it is time for another
+ * look, and for others' deadlines, is known so much too late; when one of them takes long for once,
+ * that one more.  Chosen: the reading would take longer than such a job.
  */
 #define SHORT_NS 1000
-#define SHORT_JOBS 4
+#define SHORT_TOGETHER_NS 4000
+#define SHORT_JOBS 32
 
 static bool may_owe(const psgi_executor *executor, const psg_worker *worker)
 {
 	int64_t mean = atomic_load_explicit(&worker->mean_ns, memory_order_relaxed);
 
 	return executor->unpaid < SHORT_JOBS && mean > 0 && mean < SHORT_NS &&
-	       executor->turns.first->next == NULL;
+	       mean * executor->unpaid < SHORT_TOGETHER_NS && executor->turns.first->next == NULL;
 }
 
 static void end_detached(psg_worker *worker, const psgi_job *job, psg_status status)
@@ -326,12 +327,11 @@ static void end_detached(psg_worker *worker, const psgi_job *job, psg_status sta
 
 	psgi_observe_done(job, status);
 	psgi_count(&worker->outcome[status == PSG_OK ? PSGI_COMPLETED : PSGI_FAILED]);
-	psgi_lane_give_back(lane, job);
-	psgi_count(&lane->served);
+	psgi_lane_end_plain(lane);
 	psgi_count(&worker->ended); /* after, as in psgi_run_end */
 }
 
-static void run_detached(psgi_executor *executor, psg_worker *worker, const psgi_job *job)
+static void run_one_detached(psgi_executor *executor, psg_worker *worker, const psgi_job *job)
 {
 	psg_status status;
 
@@ -352,20 +352,49 @@ static void run_detached(psgi_executor *executor, psg_worker *worker, const psgi
 	end_detached(worker, job, status);
 }
 
+/* The clock has not been read since, and nothing has come that is to be looked at before the next
+ * job. */
+static bool may_go_on(const psgi_executor *executor, psg_worker *worker)
+{
+	if (executor->unpaid == 0 || executor->unsettled || worker->until_look < 2 ||
+	    atomic_load_explicit(&worker->urgent, memory_order_relaxed) ||
+	    atomic_load_explicit(&executor->attention, memory_order_relaxed))
+		return false;
+	worker->until_look--;
+	return true;
+}
+
+/* In its turn a lane has as many of these as share a reading of the clock: what is looked up of it
+ * then serves for all of them. */
+static void run_detached(psgi_executor *executor, psg_worker *worker, const psgi_job *job)
+{
+	do
+		run_one_detached(executor, worker, job);
+	while (may_go_on(executor, worker) && (job = psgi_queue_pop_more(&worker->queue)) != NULL);
+}
+
 /* Only this thread notes a loss.  A sample is its batcher's, and that is of this worker. */
 static bool must_move(const psgi_executor *executor, const psg_worker *worker, const psgi_job *job)
 {
 	return atomic_load_explicit(&executor->is_lost, memory_order_relaxed) &&
 	       worker->lanes.member != NULL && job->kind != PSGI_JOB_SAMPLE &&
-	       psgi_fleet_has_other(worker->lanes.member);
+	       psgi_fleet_has_other(worker->lanes.member, job);
+}
+
+/* What was moved away while this thread hung is still in its queue. */
+static bool claim(const psg_worker *worker, psgi_job *job)
+{
+	if (worker->lanes.member != NULL && job->lane->serial == worker->lanes.serial)
+		return psgi_future_claim_unmoved(&job->future, 0);
+	return psgi_future_claim(&job->future, 0);
 }
 
 bool psgi_run_claim(psgi_executor *executor, psg_worker *worker, psgi_job *job)
 {
 	psg_future *future = &job->future;
 
-	if (!psgi_future_claim(future, 0)) {
-		psgi_future_drop(future, PSGI_HOLD); /* it ended while it waited */
+	if (!claim(worker, job)) {
+		psgi_future_drop(future, PSGI_HOLD); /* it ended while it waited, or moved */
 		return false;
 	}
 	if (atomic_load_explicit(&worker->dropping, memory_order_relaxed)) {

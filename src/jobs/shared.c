@@ -241,7 +241,8 @@ static psg_status open_entry(psg_shared_worker *shared, const psg_shared_worker_
 	return status;
 }
 
-/* Of one that others opened: lost, or failed to open?  The caller's handle goes if so. */
+/* Of one that others opened: lost, does not answer, or failed to open?  The caller's handle goes if
+ * so. */
 static psg_status check_open(psg_shared_worker *shared, psg_error *error)
 {
 	psg_status status = shared->failure.code;
@@ -253,6 +254,8 @@ static psg_status check_open(psg_shared_worker *shared, psg_error *error)
 		status = executor->lost.code;
 		if (error != NULL)
 			*error = executor->lost;
+	} else if (executor != NULL) {
+		status = psgi_stall_tell_device(executor, error);
 	}
 	if (status != PSG_OK)
 		drop(shared);
@@ -288,8 +291,16 @@ static psg_status acquire(struct table *table, const char *device,
 
 		if (shared == NULL)
 			return psgi_fail(error, PSG_NOMEM, "no memory for a shared worker");
-		if (is_new)
-			return open_entry(shared, options, out, error);
+		if (is_new) { /* what "auto" leads to others may have opened */
+			psg_shared_worker *opened = NULL;
+
+			status = open_entry(shared, options, &opened, error);
+			if (status == PSG_OK)
+				status = check_open(opened, error);
+			if (status == PSG_OK)
+				*out = opened;
+			return status;
+		}
 		status = check_open(shared, error);
 		if (status != PSG_OK)
 			return status;
@@ -346,8 +357,10 @@ size_t psg_shared_worker_engines(const psg_shared_worker *shared)
 psg_status psgi_worker_join_shared(psg_shared_worker *shared, const psg_worker_options *options,
 				   struct psgi_member *member, psg_worker **out, psg_error *error)
 {
-	psg_status status = psgi_worker_join(shared->executor, options, member, out, error);
+	psg_status status = psgi_stall_tell_device(shared->executor, error);
 
+	if (status == PSG_OK)
+		status = psgi_worker_join(shared->executor, options, member, out, error);
 	if (status != PSG_OK)
 		return status;
 	(*out)->shared = shared;

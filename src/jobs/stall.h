@@ -6,7 +6,8 @@
  * looks from time to time.  Where the thread has been in one and the same call
  * for as long as the worker's limit, the worker is stalled: the job that runs
  * and those that wait end with STALLED, and new ones are refused, until the
- * call returns.  What the job reads stays: the device may still read it.
+ * call returns.  What the job reads stays: the device may still read it.  Those
+ * of a fleet that wait go on to another device, if they have not done so before.
  *
  * The executor marks a job that it runs with PSGI_RUNS and takes the mark away
  * before it ends it.  Who takes it ends the job; so it is ended once.
@@ -14,6 +15,7 @@
 #ifndef PSG_JOBS_STALL_H
 #define PSG_JOBS_STALL_H
 
+#include "jobs/executor.h"
 #include "jobs/job.h"
 
 /* The keeper's. */
@@ -41,6 +43,9 @@ void psgi_stall_drop(psgi_job *job);
 
 /* STALLED, with the call and since when; OK: the worker is not. */
 psg_status psgi_stall_tell(const struct psg_worker *worker, psg_error *error);
+
+/* The same of a device, if one of its workers has found it. */
+psg_status psgi_stall_tell_device(const psgi_executor *executor, psg_error *error);
 
 /* Has the job that runs been ended? */
 bool psgi_stall_took(const struct psg_worker *worker, const psgi_job *job);

@@ -44,7 +44,8 @@ static void tell_lane(void *user, psgi_lane *lane)
 	const struct visit *visit = user;
 	/* What has ended first: then what was accepted is never less. */
 	uint64_t ended = atomic_load_explicit(&lane->ended, memory_order_acquire) +
-			 atomic_load_explicit(&lane->served, memory_order_acquire);
+			 atomic_load_explicit(&lane->served, memory_order_acquire) +
+			 atomic_load_explicit(&lane->plain_ended, memory_order_acquire);
 	psg_lane_stats stats = {
 		.index = lane->index,
 		.thread = atomic_load_explicit(&lane->thread, memory_order_relaxed),

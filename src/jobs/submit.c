@@ -91,18 +91,17 @@ static int64_t room_deadline(const psg_job_options *options, int64_t now_ns)
 									    : deadline;
 }
 
-/* A slot, when there is room for what its job reads; NULL: until so many bytes have been let go of
- * in all, or, where `*goal` is 0, until a slot comes home. */
-static psgi_job *take_room(const psg_worker *worker, psgi_lane *lane, uint64_t bytes,
-			   uint64_t *goal)
+/* Is there room for one job more, and for what it reads?  False: when so many bytes have been let
+ * go of in all, or, where `*goal` is 0, when a job has ended. */
+static bool has_room(const psg_worker *worker, psgi_lane *lane, uint64_t bytes, uint64_t *goal)
 {
 	*goal = bytes != 0 ? psgi_lane_goal(lane, bytes, worker->lane_bytes) : 0;
-	return *goal == 0 ? psgi_lane_take(lane) : NULL;
+	return *goal == 0 && psgi_lane_has_room(lane);
 }
 
 /* Waits for room as long as it may. */
 static psg_status wait_for_room(psg_worker *worker, psgi_lane *lane, uint64_t bytes, uint64_t goal,
-				const psg_job_options *options, psgi_job **out, psg_error *error)
+				const psg_job_options *options, psg_error *error)
 {
 	int64_t begin = psg_now_ns(), deadline = room_deadline(options, begin);
 	bool in_time = deadline > begin;
@@ -116,8 +115,7 @@ static psg_status wait_for_room(psg_worker *worker, psgi_lane *lane, uint64_t by
 		status = refuse_all(worker, error);
 		if (status != PSG_OK)
 			return status;
-		*out = take_room(worker, lane, bytes, &goal);
-		if (*out != NULL)
+		if (has_room(worker, lane, bytes, &goal))
 			return PSG_OK;
 	}
 	return refuse_full(worker, lane, goal, psg_now_ns() - begin, error);
@@ -160,17 +158,14 @@ uint64_t psgi_submit_bytes(const psg_worker *worker, psg_tensor *const *in, size
 	return worker->lane_bytes != 0 ? psgi_tensors_bytes(in, n_in) : 0;
 }
 
-psg_status psgi_submit_take(psg_worker *worker, const psg_job_options *options, uint64_t bytes,
-			    psgi_job **out, psg_error *error)
+/* The thread's lane, with room for a job that reads so many bytes. */
+static psg_status admit(psg_worker *worker, const psg_job_options *options, uint64_t bytes,
+			psgi_lane **out, psg_error *error)
 {
-	uint64_t goal;
 	psgi_lane *lane = NULL;
-	psgi_job *job = NULL;
-	psg_status status;
+	uint64_t goal;
+	psg_status status = check(worker, options, error);
 
-	if (options == NULL)
-		options = &no_options;
-	status = check(worker, options, error);
 	if (status == PSG_OK) {
 		lane = psgi_thread_lane(worker->lanes.serial);
 		if (lane == NULL)
@@ -178,28 +173,50 @@ psg_status psgi_submit_take(psg_worker *worker, const psg_job_options *options, 
 	}
 	if (status == PSG_OK)
 		status = check_late(worker, lane, options, error);
-	if (status == PSG_OK) {
-		job = take_room(worker, lane, bytes, &goal);
-		if (job == NULL)
-			status = wait_for_room(worker, lane, bytes, goal, options, &job, error);
-	}
+	if (status == PSG_OK && !has_room(worker, lane, bytes, &goal))
+		status = wait_for_room(worker, lane, bytes, goal, options, error);
+	*out = lane;
+	return status;
+}
+
+/* One of the future's fields is not as in a free slot. */
+static bool has_options(const psg_job_options *options)
+{
+	return options->done != NULL || options->user != NULL || options->queue != NULL ||
+	       options->deadline_ns != 0;
+}
+
+static psgi_job *take(psgi_lane *lane, const psg_job_options *options)
+{
+	psgi_job *job = psgi_lane_take(lane); /* there is room */
+
+	job->rank = (uint8_t)(PSGI_NORMAL - options->priority);
+	job->cpu_fallback = options->cpu_fallback;
+	if (has_options(options))
+		set_options(job, options);
+	return job;
+}
+
+psg_status psgi_submit_take(psg_worker *worker, const psg_job_options *options, uint64_t bytes,
+			    psgi_job **out, psg_error *error)
+{
+	psgi_lane *lane;
+	psg_status status;
+
+	if (options == NULL)
+		options = &no_options;
+	status = admit(worker, options, bytes, &lane, error);
 	if (status != PSG_OK)
 		return status;
 	lane->bytes += bytes;
-	job->rank = (uint8_t)(PSGI_NORMAL - options->priority);
-	job->cpu_fallback = options->cpu_fallback;
-	if (options->done != NULL || options->user != NULL || options->queue != NULL ||
-	    options->deadline_ns != 0)
-		set_options(job, options);
-	*out = job;
+	*out = take(lane, options);
 	return PSG_OK;
 }
 
 static psgi_entry entry_of(const psgi_job *job, int64_t deadline_ns)
 {
-	return (psgi_entry){ job->number | (uint32_t)job->rank << PSGI_ENTRY_RANK_BIT |
-			     (job->kind == PSGI_JOB_DETACHED ? PSGI_ENTRY_DETACHED : 0) |
-			     (deadline_ns != PSGI_NEVER ? PSGI_ENTRY_DEADLINE : 0) };
+	return (psgi_entry){ .word = job->number | (uint64_t)job->rank << PSGI_ENTRY_RANK_BIT |
+				     (deadline_ns != PSGI_NEVER ? PSGI_ENTRY_DEADLINE : 0) };
 }
 
 /*
@@ -274,16 +291,21 @@ void psgi_submit_commit(psg_worker *worker, psgi_job *job, psg_future **out)
 	announce(worker, lane, rank, deadline);
 }
 
-/* Of one that nobody will look at but the worker, in the ring's order. */
-static void commit_detached(psg_worker *worker, psgi_job *job)
+/* A job that nobody will look at but the worker, in the ring's order. */
+static void put_detached(psg_worker *worker, psgi_lane *lane, psg_job_fn fn, void *arg)
 {
-	psgi_lane *lane = job->lane;
-	uint8_t rank = job->rank;
-
+	lane->room--;
 	psgi_count(&lane->accepted);
-	psgi_observe_submit(worker, job);
-	psgi_lane_put(lane, entry_of(job, PSGI_NEVER));
-	announce(worker, lane, rank, PSGI_NEVER);
+	psgi_observe_submit_detached(lane);
+	psgi_lane_put(lane, (psgi_entry){ .fn = fn, .arg = arg });
+	announce(worker, lane, PSGI_NORMAL, PSGI_NEVER);
+}
+
+/* A fleet's job may be ended by others than its worker. */
+static bool may_be_detached(const psg_worker *worker, const psg_job_options *options)
+{
+	return !has_options(options) && options->priority == 0 && worker->lanes.member == NULL &&
+	       !psgi_tracing();
 }
 
 psg_status psgi_submit_refused(psg_future **out, psg_status status)
@@ -296,21 +318,24 @@ psg_status psgi_submit_refused(psg_future **out, psg_status status)
 psg_status psg_submit_function(psg_worker *worker, psg_job_fn fn, void *arg,
 			       const psg_job_options *options, psg_future **out, psg_error *error)
 {
+	psgi_lane *lane;
 	psgi_job *job;
-	psg_status status = psgi_submit_take(worker, options, 0, &job, error);
+	psg_status status;
 
+	if (options == NULL)
+		options = &no_options;
+	status = admit(worker, options, 0, &lane, error);
 	if (status != PSG_OK)
 		return psgi_submit_refused(out, status);
+	if (out == NULL && fn != NULL && may_be_detached(worker, options)) {
+		put_detached(worker, lane, fn, arg);
+		return PSG_OK;
+	}
+	job = take(lane, options);
 	job->fn = fn;
 	job->arg = arg;
-	/* A fleet's job may be ended by others than its worker. */
-	if (out == NULL && !job->has_options && job->lane->member == NULL && !psgi_tracing()) {
-		job->kind = PSGI_JOB_DETACHED;
-		commit_detached(worker, job);
-	} else {
-		job->kind = PSGI_JOB_FUNCTION;
-		psgi_submit_commit(worker, job, out);
-	}
+	job->kind = PSGI_JOB_FUNCTION;
+	psgi_submit_commit(worker, job, out);
 	return PSG_OK;
 }
 

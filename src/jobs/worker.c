@@ -305,25 +305,27 @@ static bool wait_left(const psg_worker *worker)
 	}
 }
 
-/*
- * The keeper is joined before the worker is given up: after that the executor may free it.
- * Acquire and release: each side sees all that the other did.
- */
-bool psgi_worker_await_left(psg_worker *worker)
+/* The keeper is joined before the worker is given up: after that the executor may free it. */
+bool psgi_worker_await(psg_worker *worker)
 {
 	bool has_left = wait_left(worker);
+
+	psgi_keeper_join(&worker->keeper);
+	return has_left;
+}
+
+/* Acquire and release: each side sees all that the other did. */
+bool psgi_worker_desert(psg_worker *worker)
+{
 	int presence = PSGI_SERVED;
 	psg_shared_worker *shared = worker->shared;
 
-	psgi_keeper_join(&worker->keeper);
-	if (has_left)
-		return true;
 	psgi_thread_detach(worker->lanes.serial);
 	if (!atomic_compare_exchange_strong_explicit(&worker->presence, &presence, PSGI_DESERTED,
 						     memory_order_acq_rel, memory_order_acquire))
-		return true; /* it has left after all */
+		return false;
 	psg_shared_worker_release(shared);
-	return false;
+	return true;
 }
 
 /* The slots of those that ended away from here are among it. */
@@ -376,7 +378,7 @@ void psg_worker_close(psg_worker *worker)
 		return;
 	psg_worker_abort(worker);
 	psgi_worker_let_go(worker);
-	if (!psgi_worker_await_left(worker))
+	if (!psgi_worker_await(worker) && psgi_worker_desert(worker))
 		return;
 	while (!psgi_worker_end_rest(worker))
 		psgi_worker_pause();

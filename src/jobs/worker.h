@@ -31,8 +31,8 @@ struct psg_worker {
 
 	psgi_keeper keeper;
 	psgi_stall stall;
-	psgi_job
-		*_Atomic runs_moved[PSGI_FLIGHTS]; /* they came from another member, and run here */
+	/* They came from another member, and run here: whoever takes one from here ends it. */
+	psgi_job *_Atomic runs_moved[PSGI_FLIGHTS];
 
 	/* The executor's thread's own; counters are read by others. */
 	alignas(PSGI_CACHE_LINE) psgi_executor *executor; /* constant */
@@ -100,11 +100,11 @@ void psgi_worker_end_queued(psg_worker *worker);
 /* The executor is to let it go when it has nothing left. */
 void psgi_worker_let_go(psg_worker *worker);
 
-/*
- * Waits until it has, and joins the keeper.  False: its device does not answer, and the worker is
- * the executor's now, to bury.
- */
-bool psgi_worker_await_left(psg_worker *worker);
+/* Waits until it has, and joins the keeper.  False: its device does not answer. */
+bool psgi_worker_await(psg_worker *worker);
+
+/* After that: the worker is the executor's now, to bury.  False: that has left it after all. */
+bool psgi_worker_desert(psg_worker *worker);
 
 /* Ends what has come since; true: there is none left, but for those in whose callback the caller
  * is. */

@@ -10,7 +10,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-#define MOST 2 /* slots of a lane */
+#define MOST 4 /* slots of a lane */
 
 static psgi_lane *lane;
 static psgi_job *jobs[MOST];
@@ -98,15 +98,18 @@ static void *drop_bytes(void *unused)
 	return NULL;
 }
 
-/* There is a slot, but no room for what its job reads until another has let go of its own. */
-static void bytes_are_dropped(const void *unused)
+/* There is a slot, or one comes home, but no room for what its job reads until another has let go
+ * of its own. */
+static void bytes_are_dropped(const void *returns)
 {
-	t_thread *dropper;
+	t_thread *dropper, *returner = NULL;
 	uint64_t goal;
 
-	(void)unused;
 	make_lane(2);
-	psgi_lane_untake(lane, jobs[1]);
+	if (returns == NULL)
+		psgi_lane_untake(lane, jobs[1]);
+	else
+		returner = t_spawn("returner", return_job, jobs[1]);
 	lane->bytes = BYTES;
 	dropper = t_spawn("dropper", drop_bytes, NULL);
 	t_begin();
@@ -114,46 +117,86 @@ static void bytes_are_dropped(const void *unused)
 		T_EXPECT(psgi_lane_wait(lane, &refusing, goal, PSGI_NEVER));
 	T_EXPECT(psgi_lane_bytes(lane) == 0);
 	t_join(dropper);
+	if (returner != NULL)
+		t_join(returner);
 	t_end();
 	psgi_lane_untake(lane, jobs[0]);
 	end_lane(2);
 }
 
-/* The worker's side, of jobs that are there. */
-static void *serve_detached(void *n)
+static psg_status nothing(psg_device *device, void *arg, psg_error *error)
 {
-	psgi_entry entry;
+	(void)device, (void)arg, (void)error;
+	return PSG_OK;
+}
 
+static void put_plain(uintptr_t number)
+{
+	lane->room--;
+	psgi_lane_put(lane, (psgi_entry){ .fn = nothing, .arg = (void *)number });
+}
+
+/* The worker's side, of `n` detached jobs that are there. */
+static void *end_plain(void *n)
+{
 	for (uintptr_t i = 0; i < (uintptr_t)n; i++) {
-		T_EXPECT(psgi_lane_get(lane, &entry));
-		psgi_lane_give_back(lane, &lane->slots[entry.word]);
+		T_EXPECT(psgi_lane_waiting(lane) > 0);
+		T_EXPECT((uintptr_t)psgi_lane_get(lane).arg == i);
+		psgi_lane_end_plain(lane);
 	}
-	T_EXPECT(!psgi_lane_get(lane, &entry) && psgi_lane_waiting(lane) == 0);
 	return NULL;
 }
 
-static void put_all(uint32_t slots)
-{
-	for (uint32_t i = 0; i < slots; i++)
-		psgi_lane_put(lane, (psgi_entry){ jobs[i]->number });
-}
-
-static void slots_are_given_back(const void *arg)
+/* Detached jobs fill the lane; as many come after them, each when one has ended, and no earlier. */
+static void detached_end(const void *arg)
 {
 	uint32_t slots = (uint32_t)(uintptr_t)arg;
 	t_thread *server;
 
 	make_lane(slots);
-	put_all(slots);
-	server = t_spawn("worker", serve_detached, (void *)(uintptr_t)slots);
+	for (uint32_t i = 0; i < slots; i++) {
+		psgi_lane_untake(lane, jobs[i]);
+		put_plain(i);
+	}
+	T_EXPECT(!psgi_lane_has_room(lane));
+	server = t_spawn("worker", end_plain, (void *)(uintptr_t)slots);
 	t_begin();
-	for (uint32_t i = 0; i < slots; i++)
-		jobs[i] = take_or_wait();
+	for (uint32_t i = 0; i < slots; i++) {
+		while (!psgi_lane_has_room(lane))
+			T_EXPECT(psgi_lane_wait(lane, &refusing, 0, PSGI_NEVER));
+		T_EXPECT(atomic_load_explicit(&lane->plain_ended, memory_order_relaxed) > i);
+		put_plain(slots + i);
+	}
 	t_join(server);
 	t_end();
-	for (uint32_t i = 0; i < slots; i++)
-		psgi_lane_untake(lane, jobs[i]);
+	T_EXPECT(!psgi_lane_has_room(lane) && psgi_lane_waiting(lane) == slots);
+	for (uint32_t i = 0; i < slots; i++) {
+		T_EXPECT((uintptr_t)psgi_lane_get(lane).arg == slots + i);
+		psgi_lane_end_plain(lane);
+	}
 	end_lane(slots);
+}
+
+/* One of each kind fills the lane, and both end: who waits gets the room of both. */
+static void both_kinds_end(const void *unused)
+{
+	t_thread *server, *returner;
+
+	(void)unused;
+	make_lane(2);
+	psgi_lane_untake(lane, jobs[1]);
+	put_plain(0);
+	server = t_spawn("worker", end_plain, (void *)(uintptr_t)1);
+	returner = t_spawn("returner", return_job, jobs[0]);
+	t_begin();
+	for (int i = 0; i < 2; i++)
+		jobs[i] = take_or_wait();
+	t_join(server);
+	t_join(returner);
+	t_end();
+	for (int i = 0; i < 2; i++)
+		psgi_lane_untake(lane, jobs[i]);
+	end_lane(2);
 }
 
 /* As a worker that is told to take no more. */
@@ -216,14 +259,19 @@ static void room_for_a_time(const void *unused)
 
 /* --- jobs through the ring --- */
 
-/* The next one, as it was put. */
+/* The next one, as it was put: a slot, then a job of no slot. */
 static bool get(uint32_t *got)
 {
 	psgi_entry entry;
 
-	if (!psgi_lane_get(lane, &entry))
+	if (psgi_lane_waiting(lane) == 0)
 		return false;
-	T_EXPECT(*got < 2 && entry.word == jobs[*got]->number && jobs[*got]->arg == &jobs[*got]);
+	entry = psgi_lane_get(lane);
+	if (*got == 0)
+		T_EXPECT(entry.fn == NULL && entry.word == jobs[0]->number &&
+			 jobs[0]->arg == &jobs[0]);
+	else
+		T_EXPECT(*got == 1 && entry.fn == nothing && entry.arg == &jobs[1]);
 	(*got)++;
 	return true;
 }
@@ -243,19 +291,19 @@ static void putting(const void *unused)
 
 	(void)unused;
 	make_lane(2);
+	psgi_lane_untake(lane, jobs[1]);
 	getter = t_spawn("worker", look_three_times, &got);
 	t_begin();
-	for (int i = 0; i < 2; i++) {
-		jobs[i]->arg = &jobs[i];
-		psgi_lane_put(lane, (psgi_entry){ jobs[i]->number });
-	}
+	jobs[0]->arg = &jobs[0];
+	psgi_lane_put(lane, (psgi_entry){ .word = jobs[0]->number });
+	put_plain((uintptr_t)&jobs[1]);
 	t_join(getter);
 	t_end();
 	while (get(&got))
 		;
 	T_EXPECT(got == 2);
-	for (int i = 0; i < 2; i++)
-		psgi_lane_untake(lane, jobs[i]);
+	psgi_lane_end_plain(lane);
+	psgi_lane_untake(lane, jobs[0]);
 	end_lane(2);
 }
 
@@ -409,43 +457,61 @@ static void marking(const void *unused)
 
 #define ONE ((const void *)(uintptr_t)1)
 #define TWO ((const void *)(uintptr_t)2)
+#define FOUR ((const void *)(uintptr_t)4)
 
 static const t_row rows[] = {
 	{ .scenario = { .name = "room", .run = slots_return, .arg = ONE, .spurious = 2 },
-	  .mutants = { { "psgi_lane_wait", "sleep", T_BLIND },
+	  .mutants = { { "park", "sleep", T_BLIND },
 		       { "psgi_lane_return", "wake", T_SKIPPED },
 		       { "psgi_lane_return", "&lane->returned", T_FORCED } } },
 	{ .scenario = { .name = "room-for-two", .run = slots_return, .arg = TWO },
 	  .mutants = { { "psgi_lane_return", "&lane->returned", T_SPLIT },
 		       { "gather", "&lane->returned", T_SPLIT } } },
-	{ .scenario = { .name = "given-back",
-			.run = slots_are_given_back,
+	{ .scenario = { .name = "ended",
+			.run = detached_end,
 			.arg = ONE,
 			.spurious = 1,
 			.delayed_stores = true },
-	  .mutants = { { "psgi_lane_give_back", "fence", T_SKIPPED },
+	  .mutants = { { "park", "heavy fence", T_SKIPPED },
+		       { "psgi_lane_end_plain", "&lane->plain_ended", T_LATE },
 		       { "psgi_lane_wake", "wake", T_SKIPPED },
-		       { "psgi_lane_wait", "sleep", T_BLIND } } },
-	{ .scenario = { .name = "two-given-back",
-			.run = slots_are_given_back,
+		       { "park", "sleep", T_BLIND } } },
+	{ .scenario = { .name = "two-ended",
+			.run = detached_end,
 			.arg = TWO,
 			.delayed_stores = true } },
+	{ .scenario = { .name = "four-ended",
+			.run = detached_end,
+			.arg = FOUR,
+			.delayed_stores = true },
+	  .large = true },
+	{ .scenario = { .name = "ended-patiently",
+			.run = detached_end,
+			.arg = TWO,
+			.patient = true,
+			.delayed_stores = true } },
+	{ .scenario = { .name = "both-kinds", .run = both_kinds_end, .delayed_stores = true },
+	  .mutants = { { "park", "heavy fence", T_SKIPPED } } },
 	{ .scenario = { .name = "bytes",
 			.run = bytes_are_dropped,
 			.spurious = 1,
 			.delayed_stores = true },
-	  .mutants = { { "psgi_lane_wake", "wake", T_SKIPPED },
-		       { "psgi_lane_wait", "sleep", T_BLIND } } },
+	  .mutants = { { "psgi_lane_wake", "wake", T_SKIPPED }, { "park", "sleep", T_BLIND } } },
+	{ .scenario = { .name = "bytes-and-a-slot",
+			.run = bytes_are_dropped,
+			.arg = ONE,
+			.patient = true,
+			.delayed_stores = true } },
 	{ .scenario = { .name = "refused", .run = refused },
 	  .mutants = { { "refuse", "&refusing", T_LATE },
 		       { "psgi_lane_wake", "wake", T_SKIPPED },
-		       { "psgi_lane_wait", "sleep", T_BLIND } } },
+		       { "park", "sleep", T_BLIND } } },
 	{ .scenario = { .name = "refused-or-not",
 			.run = refused,
 			.delayed_stores = true,
 			.spurious = 1,
 			.arg = "" },
-	  .mutants = { { "psgi_lane_wait", "&lane->returned", T_FORCED },
+	  .mutants = { { "park", "&lane->returned", T_FORCED },
 		       { "psgi_lane_wake", "&lane->returned", T_SPLIT } } },
 	{ .scenario = { .name = "room-for-a-time",
 			.run = room_for_a_time,

@@ -3,6 +3,7 @@
 
 #include "machine.h"
 
+#include "device/device.h"
 #include "scenarios.h"
 #include "steps.h"
 #include "tests/fakecuda/fiber.h"
@@ -130,7 +131,7 @@ static struct machine {
 static char *arena;
 static fiber *fibers[T_THREADS];
 static void (*key_destructor)(void *value);
-static psg_device *device;
+static psg_device *device, gpus[2];
 
 extern char __start_t_fiber_local[], __stop_t_fiber_local[];
 static char first_locals[LOCALS];
@@ -470,6 +471,17 @@ void t_unlock(void *mutex, t_site site)
 	(void)step((struct op){ .kind = UNLOCK, .site = site, .at = mutex, .size = 1 });
 }
 
+/* The count goes up under the lock only, so that it may be read without a step. */
+void t_cond_wait(const uint32_t *count, void *mutex, t_site site)
+{
+	const struct timespec never = { .tv_sec = INT64_MAX / PSG_SECOND };
+	uint32_t value = *count;
+
+	t_unlock(mutex, site);
+	(void)t_sleep(count, value, &never, UINT32_MAX, site);
+	t_lock(mutex, site);
+}
+
 /* Without a clock that may pass at any moment, all that is read between two barriers is the same.
  */
 int64_t t_now(t_site site)
@@ -610,9 +622,16 @@ int t_key_set(const void *value)
 	return 0;
 }
 
-psg_device *t_device(void)
+psg_device *t_device(const char *name)
 {
-	return device;
+	psg_device *gpu = &gpus[name[strlen(name) - 1] == '1'];
+
+	if (strncmp(name, "gpu", 3) != 0)
+		return device;
+	*gpu = *device;
+	gpu->info.kind = PSG_DEVICE_CUDA;
+	(void)snprintf(gpu->info.name, sizeof(gpu->info.name), "%s", name);
+	return gpu;
 }
 
 void t_begin(void)
@@ -1206,5 +1225,6 @@ void t_machine_start(const t_scenario *scenario, const t_mutant *mutant, bool te
 	machine.running = NULL;
 	machine.failure[0] = '\0';
 	t_places_reset();
+	t_table_reset();
 	(void)add_thread("main", run_scenario, (void *)(uintptr_t)scenario);
 }

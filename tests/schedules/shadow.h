@@ -19,6 +19,7 @@
 #include "base/thread.h"
 #include "base/trace.h"
 #include "device/device.h"
+#include "model/start.h"
 #include "tests/schedules/steps.h"
 
 #include <ck_pr.h>
@@ -177,6 +178,11 @@ static inline bool t_event_wait(psgi_event *event, uint32_t value, int64_t deadl
 #define pthread_mutex_destroy(mutex) ((void)(mutex), 0)
 #define pthread_mutex_lock(mutex) (t_lock(mutex, T_SITE("lock " #mutex)), 0)
 #define pthread_mutex_unlock(mutex) (t_unlock(mutex, T_SITE("unlock " #mutex)), 0)
+/* A count that goes up with each broadcast, in the condition's own memory. */
+#define pthread_cond_init(cond, attributes) (memset(cond, 0, sizeof(*(cond))), 0)
+#define pthread_cond_destroy(cond) ((void)(cond), 0)
+#define pthread_cond_wait(cond, mutex) (t_cond_wait((uint32_t *)(cond), mutex, T_SITE("wait")), 0)
+#define pthread_cond_broadcast(cond) (t_signal((uint32_t *)(cond), T_SITE("broadcast")), 0)
 #define pthread_key_create(key, destructor) (*(key) = 0, t_key_create(destructor))
 #define pthread_key_delete(key) ((void)(key), 0)
 #define pthread_setspecific(key, value) ((void)(key), t_key_set(value))
@@ -190,12 +196,25 @@ static inline bool t_event_wait(psgi_event *event, uint32_t value, int64_t deadl
 #define syscall(number, fd, buffer, bytes)                                                         \
 	((void)(fd), (void)(buffer), t_read_write((number) == SYS_write, T_SITE("descriptor")))
 
-/* No job here uses its device. */
-#define psg_device_open(name, out, error) ((void)(name), *(out) = t_device(), PSG_OK)
+/* No job here computes on its device. */
+#define psg_device_open(name, out, error) (*(out) = t_device(name), PSG_OK)
 #define psg_device_close(device) ((void)(device))
 #define psgi_device_enter(device, error) ((void)(device), PSG_OK)
 #define psgi_device_leave(device) ((void)(device))
 #define psgi_device_trim(device) ((void)(device))
+
+/* What runs a model asks whether to stop, once, and has no outputs. */
+#define psg_model_outputs(model) ((void)(model), (size_t)0)
+#define psg_model_run(model, device, in, n_in, out, n_out, stop, user, error)                      \
+	((void)(model), (void)(device), (void)(in), (void)(n_in), (void)(out), (void)(n_out),      \
+	 (void)(error), (stop)(user) ? PSG_CANCELLED : PSG_OK)
+#define psgi_model_start(model, device, in, n_in, n_out, hooks, started, error)                    \
+	((void)(model), (void)(device), (void)(in), (void)(n_in), (void)(n_out), (void)(started),  \
+	 (void)(error), (hooks)->stop((hooks)->user) ? PSG_CANCELLED : PSG_OK)
+#define psgi_started_is_done(started) ((void)(started), true)
+#define psgi_started_finish(started, out, error)                                                   \
+	((void)(started), (void)(out), (void)(error), PSG_OK)
+#define psgi_started_drop(started) ((void)(started))
 
 /* Variables of a thread: the explorer exchanges this section when it changes fibers. */
 #define _Thread_local __attribute__((section("t_fiber_local")))

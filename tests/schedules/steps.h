@@ -54,6 +54,7 @@ bool t_patient(void);
 
 void t_lock(void *mutex, t_site site);
 void t_unlock(void *mutex, t_site site);
+void t_cond_wait(const uint32_t *count, void *mutex, t_site site);
 
 bool t_thread_start(void *thread, void *(*run)(void *arg), void *arg);
 void t_thread_join(void *thread, t_site site);
@@ -68,8 +69,8 @@ int t_close(int fd);
 long t_read_write(bool write, t_site site);
 uint64_t t_eventfd_value(void);
 
-/* One that is open. */
-struct psg_device *t_device(void);
+/* One that is open: "gpu0" and "gpu1" are, to those who ask, GPUs, new in each run. */
+struct psg_device *t_device(const char *name);
 
 /* --- memory, anew in each run; NULL never comes --- */
 

@@ -1,122 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whole workers: the executor's thread, the keeper of deadlines, and who submits, cancels, closes.
  */
-#include "tests/schedules/scenarios.h"
-
-#include "jobs/futex.h"
-#include "jobs/worker.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-#define MOST 2 /* jobs that are counted */
-
-/* One run's. */
-struct state {
-	psg_worker *worker;
-	psg_future *futures[MOST];
-	int ran[MOST], called[MOST];
-	psg_status status[MOST]; /* as the callback saw it */
-	_Atomic uint32_t open;   /* gates up to this one */
-	_Atomic uint32_t passed; /* jobs that signal */
-};
-
-static struct state *state;
-
-/* --- jobs --- */
-
-static psg_status run_job(psg_device *device, void *arg, psg_error *error)
-{
-	(void)device;
-	(void)error;
-	state->ran[(intptr_t)arg]++;
-	return PSG_OK;
-}
-
-/* Sleeps until the count is `least`. */
-static void wait_for(_Atomic uint32_t *count, uint32_t least)
-{
-	struct timespec never = psgi_timespec(PSGI_NEVER);
-	uint32_t now;
-
-	while ((now = atomic_load(count)) < least)
-		(void)psgi_futex_wait(count, now, &never);
-}
-
-static void count_one(_Atomic uint32_t *count)
-{
-	atomic_fetch_add(count, 1);
-	psgi_futex_wake(count);
-}
-
-/* Holds the executor up until so many gates are open. */
-static psg_status gate(psg_device *device, void *number, psg_error *error)
-{
-	(void)device;
-	(void)error;
-	wait_for(&state->open, (uint32_t)(uintptr_t)number);
-	return PSG_OK;
-}
-
-static psg_status nothing(psg_device *device, void *arg, psg_error *error)
-{
-	(void)device;
-	(void)arg;
-	(void)error;
-	return PSG_OK;
-}
-
-/* Tells who waits for so many of these, without a future. */
-static psg_status pass(psg_device *device, void *arg, psg_error *error)
-{
-	(void)device;
-	(void)arg;
-	(void)error;
-	count_one(&state->passed);
-	return PSG_OK;
-}
-
-static void call_back(psg_future *future, void *user)
-{
-	intptr_t i = (intptr_t)user;
-	psg_future_times times;
-
-	state->status[i] = psg_future_error(future, NULL);
-	psg_future_times_get(future, &times);
-	T_EXPECT(times.queued_ns > 0 && times.finished_ns >= times.queued_ns);
-	state->called[i]++;
-}
-
-static psg_status submit(intptr_t i, int64_t deadline_ns, int64_t room_ns)
-{
-	psg_job_options options = { .done = call_back,
-				    .user = (void *)i,
-				    .deadline_ns = deadline_ns,
-				    .room_timeout_ns = room_ns };
-
-	return psg_submit_function(state->worker, run_job, (void *)i, &options, &state->futures[i],
-				   NULL);
-}
-
-static void submit_detached(psg_job_fn fn, uintptr_t arg)
-{
-	T_EXPECT(psg_submit_function(state->worker, fn, (void *)arg, NULL, NULL, NULL) == PSG_OK);
-}
-
-static void *wait_and_release(void *arg)
-{
-	psg_future *future = state->futures[(intptr_t)arg];
-
-	T_EXPECT(psg_future_wait(future) == state->status[(intptr_t)arg]);
-	T_EXPECT(state->called[(intptr_t)arg] == 1);
-	psg_future_release(future);
-	return NULL;
-}
-
-static void *release(void *arg)
-{
-	psg_future_release(state->futures[(intptr_t)arg]);
-	return NULL;
-}
+#include "tests/schedules/jobs.h"
 
 /* --- setting up and looking back; one order --- */
 
@@ -124,27 +9,20 @@ static void begin_worker(size_t capacity)
 {
 	psg_worker_options options = { .lane_capacity = capacity };
 
-	state = calloc(1, sizeof(*state));
-	T_EXPECT(psg_worker_open("reference", &options, &state->worker, NULL) == PSG_OK);
-}
-
-/* It was called back once, and ran if it ended well. */
-static void check_job(int i)
-{
-	T_EXPECT(state->called[i] == 1);
-	T_EXPECT(state->ran[i] == (state->status[i] == PSG_OK));
+	t_begin_state();
+	T_EXPECT(psg_worker_open("reference", &options, &t_state->worker, NULL) == PSG_OK);
 }
 
 static void end_worker(uint64_t jobs)
 {
 	psg_worker_stats stats;
 
-	T_EXPECT(psg_worker_drain(state->worker, -1) == PSG_OK);
-	psg_worker_stats_get(state->worker, &stats);
+	T_EXPECT(psg_worker_drain(t_state->worker, -1) == PSG_OK);
+	psg_worker_stats_get(t_state->worker, &stats);
 	T_EXPECT(stats.submitted == jobs && stats.queued == 0);
 	T_EXPECT(stats.completed + stats.failed + stats.cancelled + stats.expired == jobs);
-	psg_worker_close(state->worker);
-	free(state);
+	psg_worker_close(t_state->worker);
+	free(t_state);
 }
 
 /* --- one after the other --- */
@@ -156,12 +34,12 @@ static void jobs_in_turn(const void *unused)
 	begin_worker(1);
 	t_begin();
 	for (intptr_t i = 0; i < 2; i++) {
-		T_EXPECT(submit(i, 0, 0) == PSG_OK);
-		(void)wait_and_release((void *)i);
+		T_EXPECT(t_submit(i, 0, 0) == PSG_OK);
+		(void)t_wait_and_release((void *)i);
 	}
 	t_end();
-	check_job(0);
-	check_job(1);
+	t_check_job(0);
+	t_check_job(1);
 	end_worker(2);
 }
 
@@ -171,8 +49,8 @@ static void detached_in_turn(const void *unused)
 	begin_worker(4);
 	t_begin();
 	for (uint32_t i = 1; i <= 2; i++) {
-		submit_detached(pass, 0);
-		wait_for(&state->passed, i);
+		t_submit_detached(t_pass, 0);
+		t_wait_for(&t_state->passed, i);
 	}
 	t_end();
 	end_worker(2);
@@ -182,7 +60,7 @@ static void detached_in_turn(const void *unused)
 static void *submit_one_detached(void *unused)
 {
 	(void)unused;
-	submit_detached(pass, 0);
+	t_submit_detached(t_pass, 0);
 	return NULL;
 }
 
@@ -194,8 +72,8 @@ static void detached_by_two(const void *unused)
 	begin_worker(2);
 	other = t_spawn("other", submit_one_detached, NULL);
 	t_begin();
-	submit_detached(pass, 0);
-	wait_for(&state->passed, 2);
+	t_submit_detached(t_pass, 0);
+	t_wait_for(&t_state->passed, 2);
 	t_join(other);
 	t_end();
 	end_worker(2);
@@ -209,79 +87,61 @@ static void burst(const void *unused)
 {
 	(void)unused;
 	begin_worker(16);
-	submit_detached(gate, 1);
+	t_submit_detached(t_gate, 1);
 	for (int i = 0; i < 8; i++)
-		submit_detached(i < 7 ? nothing : gate, 2);
-	count_one(&state->open);
+		t_submit_detached(i < 7 ? t_nothing : t_gate, 2);
+	t_count_one(&t_state->open);
 	t_begin();
-	count_one(&state->open);
-	submit_detached(pass, 0);
-	wait_for(&state->passed, 1);
+	t_count_one(&t_state->open);
+	t_submit_detached(t_pass, 0);
+	t_wait_for(&t_state->passed, 1);
 	t_end();
 	end_worker(10);
 }
 
 /* --- ends that race with the start --- */
 
-static void *cancel_and_release(void *unused)
-{
-	psg_cancel_result result = psg_future_cancel(state->futures[0]);
-
-	(void)unused;
-	if (result == PSG_CANCEL_REMOVED)
-		T_EXPECT(psg_future_wait(state->futures[0]) == PSG_CANCELLED);
-	psg_future_release(state->futures[0]);
-	return NULL;
-}
-
-static void *abort_worker(void *unused)
-{
-	(void)unused;
-	psg_worker_abort(state->worker);
-	return NULL;
-}
-
-/* A job behind a gate that opens now; then two threads do this and that to it. */
+/* A job behind a t_gate that opens now; then two threads do this and that to it. */
 static void behind_gate(void *(*own)(void *arg), void *(*other)(void *arg), int64_t deadline_ns)
 {
 	t_thread *thread = NULL;
 
 	begin_worker(4);
-	submit_detached(gate, 1);
-	T_EXPECT(submit(0, deadline_ns, 0) == PSG_OK);
+	t_submit_detached(t_gate, 1);
+	T_EXPECT(t_submit(0, deadline_ns, 0) == PSG_OK);
 	if (other != NULL)
 		thread = t_spawn("other", other, NULL);
 	t_begin();
-	count_one(&state->open);
+	t_count_one(&t_state->open);
 	if (own != NULL)
 		(void)own(NULL);
 	if (thread != NULL)
 		t_join(thread);
 	t_end();
-	T_EXPECT(psg_worker_drain(state->worker, -1) == PSG_OK);
-	check_job(0);
+	T_EXPECT(psg_worker_drain(t_state->worker, -1) == PSG_OK);
+	t_check_job(0);
 }
 
 static void cancelled(const void *unused)
 {
 	(void)unused;
-	behind_gate(cancel_and_release, NULL, 0);
-	T_EXPECT(state->status[0] == PSG_OK || state->status[0] == PSG_CANCELLED);
+	behind_gate(t_cancel_and_release, NULL, 0);
+	T_EXPECT(t_state->status[0] == PSG_OK || t_state->status[0] == PSG_CANCELLED);
 	end_worker(2);
 }
 
 static void aborted(const void *unused)
 {
 	(void)unused;
-	behind_gate(wait_and_release, abort_worker, 0);
-	T_EXPECT(state->status[0] == PSG_OK || state->status[0] == PSG_SHUTDOWN);
+	behind_gate(t_wait_and_release, t_abort_worker, 0);
+	T_EXPECT(t_state->status[0] == PSG_OK || t_state->status[0] == PSG_SHUTDOWN);
 	end_worker(2);
 }
 
 static void cancelled_and_aborted(const void *unused)
 {
 	(void)unused;
-	behind_gate(cancel_and_release, abort_worker, 0);
+	behind_gate(t_cancel_and_release, t_abort_worker, 0);
 	end_worker(2);
 }
 
@@ -290,8 +150,8 @@ static void late(const void *unused)
 {
 	(void)unused;
 	behind_gate(NULL, NULL, T_FIRST_NS + T_TICK_NS / 2);
-	T_EXPECT(state->status[0] == PSG_OK || state->status[0] == PSG_TIMED_OUT);
-	(void)release(NULL);
+	T_EXPECT(t_state->status[0] == PSG_OK || t_state->status[0] == PSG_TIMED_OUT);
+	(void)t_release(NULL);
 	end_worker(2);
 }
 
@@ -300,14 +160,14 @@ static void aborted_late(const void *unused)
 {
 	(void)unused;
 	begin_worker(4);
-	submit_detached(gate, 1);
+	t_submit_detached(t_gate, 1);
 	t_begin();
-	count_one(&state->open);
-	T_EXPECT(submit(0, 0, 0) == PSG_OK);
-	psg_worker_abort(state->worker);
-	(void)wait_and_release((void *)0);
+	t_count_one(&t_state->open);
+	T_EXPECT(t_submit(0, 0, 0) == PSG_OK);
+	psg_worker_abort(t_state->worker);
+	(void)t_wait_and_release((void *)0);
 	t_end();
-	T_EXPECT(state->status[0] == PSG_OK || state->status[0] == PSG_SHUTDOWN);
+	T_EXPECT(t_state->status[0] == PSG_OK || t_state->status[0] == PSG_SHUTDOWN);
 	end_worker(2);
 }
 
@@ -317,16 +177,16 @@ static void expiring(const void *unused)
 {
 	(void)unused;
 	begin_worker(4);
-	submit_detached(gate, 1);
+	t_submit_detached(t_gate, 1);
 	t_begin();
-	T_EXPECT(submit(0, psg_now_ns() + T_TICK_NS / 2, 0) == PSG_OK);
-	(void)wait_and_release((void *)0);
-	T_EXPECT(state->status[0] == PSG_TIMED_OUT);
-	T_EXPECT(submit(1, psg_now_ns() + T_TICK_NS / 2, 0) == PSG_OK);
-	(void)wait_and_release((void *)1);
+	T_EXPECT(t_submit(0, psg_now_ns() + T_TICK_NS / 2, 0) == PSG_OK);
+	(void)t_wait_and_release((void *)0);
+	T_EXPECT(t_state->status[0] == PSG_TIMED_OUT);
+	T_EXPECT(t_submit(1, psg_now_ns() + T_TICK_NS / 2, 0) == PSG_OK);
+	(void)t_wait_and_release((void *)1);
 	t_end();
-	T_EXPECT(state->status[1] == PSG_TIMED_OUT);
-	count_one(&state->open);
+	T_EXPECT(t_state->status[1] == PSG_TIMED_OUT);
+	t_count_one(&t_state->open);
 	end_worker(3);
 }
 
@@ -335,15 +195,15 @@ static void keeping(const void *later)
 {
 	(void)later;
 	begin_worker(4);
-	submit_detached(gate, 1);
-	T_EXPECT(submit(0, T_FIRST_NS + T_TICK_NS / 2, 0) == PSG_OK);
+	t_submit_detached(t_gate, 1);
+	T_EXPECT(t_submit(0, T_FIRST_NS + T_TICK_NS / 2, 0) == PSG_OK);
 	t_begin();
-	T_EXPECT(submit(1, T_FIRST_NS + (later != NULL ? 3 : 1) * T_TICK_NS / 4, 0) == PSG_OK);
-	(void)wait_and_release((void *)1);
+	T_EXPECT(t_submit(1, T_FIRST_NS + (later != NULL ? 3 : 1) * T_TICK_NS / 4, 0) == PSG_OK);
+	(void)t_wait_and_release((void *)1);
 	t_end();
-	T_EXPECT(state->status[1] == PSG_TIMED_OUT);
-	count_one(&state->open);
-	(void)wait_and_release((void *)0);
+	T_EXPECT(t_state->status[1] == PSG_TIMED_OUT);
+	t_count_one(&t_state->open);
+	(void)t_wait_and_release((void *)0);
 	end_worker(3);
 }
 
@@ -356,33 +216,55 @@ static void room(const void *aborts)
 	psg_status status;
 
 	begin_worker(1);
-	T_EXPECT(submit(0, 0, 0) == PSG_OK);
-	T_EXPECT(psg_future_wait(state->futures[0]) == PSG_OK);
-	releaser = t_spawn("releaser", release, NULL);
+	T_EXPECT(t_submit(0, 0, 0) == PSG_OK);
+	T_EXPECT(psg_future_wait(t_state->futures[0]) == PSG_OK);
+	releaser = t_spawn("releaser", t_release, NULL);
 	if (aborts != NULL)
-		aborter = t_spawn("aborter", abort_worker, NULL);
+		aborter = t_spawn("aborter", t_abort_worker, NULL);
 	t_begin();
-	status = submit(1, 0, PSGI_NEVER);
+	status = t_submit(1, 0, PSGI_NEVER);
 	T_EXPECT(status == PSG_OK || (aborts != NULL && status == PSG_SHUTDOWN));
 	t_join(releaser);
 	if (aborter != NULL)
 		t_join(aborter);
 	if (status == PSG_OK)
-		(void)wait_and_release((void *)1);
+		(void)t_wait_and_release((void *)1);
 	t_end();
 	end_worker(status == PSG_OK ? 2 : 1);
+}
+
+/* The lane is full of detached jobs, and one more waits for room: these end now, or the worker is
+ * aborted while they do not. */
+static void detached_room(const void *aborts)
+{
+	const psg_job_options options = { .room_timeout_ns = PSGI_NEVER };
+	t_thread *other;
+	psg_status status;
+
+	begin_worker(2);
+	t_submit_detached(t_gate, 1);
+	t_submit_detached(t_nothing, 0);
+	other = t_spawn("other", aborts != NULL ? t_abort_worker : t_open_gate, NULL);
+	t_begin();
+	status = psg_submit_function(t_state->worker, t_pass, NULL, &options, NULL, NULL);
+	T_EXPECT(status == (aborts != NULL ? PSG_SHUTDOWN : PSG_OK));
+	t_join(other);
+	t_end();
+	if (aborts != NULL)
+		t_count_one(&t_state->open);
+	end_worker(status == PSG_OK ? 3 : 2);
 }
 
 /* --- draining and closing --- */
 
 static void *submit_if_may(void *unused)
 {
-	psg_status status = submit(0, 0, 0);
+	psg_status status = t_submit(0, 0, 0);
 
 	(void)unused;
 	T_EXPECT(status == PSG_OK || status == PSG_SHUTDOWN);
 	if (status == PSG_OK)
-		(void)wait_and_release((void *)0);
+		(void)t_wait_and_release((void *)0);
 	return NULL;
 }
 
@@ -395,13 +277,13 @@ static void drained(const void *unused)
 	begin_worker(1);
 	submitter = t_spawn("submitter", submit_if_may, NULL);
 	t_begin();
-	T_EXPECT(psg_worker_drain(state->worker, -1) == PSG_OK);
+	T_EXPECT(psg_worker_drain(t_state->worker, -1) == PSG_OK);
 	t_join(submitter);
 	t_end();
-	if (state->called[0] != 0)
-		check_job(0);
-	psg_worker_close(state->worker);
-	free(state);
+	if (t_state->called[0] != 0)
+		t_check_job(0);
+	psg_worker_close(t_state->worker);
+	free(t_state);
 }
 
 /* A thread ends, its future is let go by another, and the worker is closed. */
@@ -411,15 +293,15 @@ static void closed(const void *unused)
 
 	(void)unused;
 	begin_worker(2);
-	submit_detached(gate, 1);
-	T_EXPECT(submit(0, 0, 0) == PSG_OK);
-	count_one(&state->open);
-	releaser = t_spawn("releaser", release, NULL);
+	t_submit_detached(t_gate, 1);
+	T_EXPECT(t_submit(0, 0, 0) == PSG_OK);
+	t_count_one(&t_state->open);
+	releaser = t_spawn("releaser", t_release, NULL);
 	t_begin();
-	psg_worker_close(state->worker);
+	psg_worker_close(t_state->worker);
 	t_join(releaser);
 	t_end();
-	free(state);
+	free(t_state);
 }
 
 /* Its lane goes to the next thread that comes, if its slot is home, or the next one gets a new one.
@@ -433,11 +315,11 @@ static void thread_ends(const void *unused)
 	first = t_spawn("first", submit_one_detached, NULL);
 	t_begin();
 	t_join(first);
-	T_EXPECT(submit(0, 0, 0) == PSG_OK);
-	(void)wait_and_release((void *)0);
-	wait_for(&state->passed, 1);
+	T_EXPECT(t_submit(0, 0, 0) == PSG_OK);
+	(void)t_wait_and_release((void *)0);
+	t_wait_for(&t_state->passed, 1);
 	t_end();
-	check_job(0);
+	t_check_job(0);
 	end_worker(2);
 }
 
@@ -478,6 +360,14 @@ static const t_row rows[] = {
 			.delayed_stores = true,
 			.arg = "" },
 	  .mutants = { { "psgi_lane_wake", "wake", T_SKIPPED } } },
+	{ .scenario = { .name = "detached-room", .run = detached_room, .delayed_stores = true },
+	  .mutants = { { "park", "heavy fence", T_SKIPPED },
+		       { "psgi_lane_wake", "wake", T_SKIPPED } } },
+	{ .scenario = { .name = "detached-room-aborted",
+			.run = detached_room,
+			.delayed_stores = true,
+			.arg = "" },
+	  .mutants = { { "park", "sleep", T_BLIND } } },
 	{ .scenario = { .name = "drained", .run = drained, .delayed_stores = true },
 	  .mutants = { { "settle", "event", T_SKIPPED },
 		       { "psg_worker_drain", "event", T_BLIND } } },
@@ -486,4 +376,4 @@ static const t_row rows[] = {
 	{ .scenario = { .name = "thread-ends", .run = thread_ends, .delayed_stores = true } },
 };
 
-const t_table t_workers = { rows, COUNT(rows) };
+const t_table t_workers = { rows, T_COUNT(rows) };
