@@ -34,6 +34,13 @@ static int threads(void)
 	return n;
 }
 
+/* Until no more are left. */
+static void await_threads(int most)
+{
+	while (threads() > most)
+		t_sleep_ns(PSG_MILLISECOND);
+}
+
 /* The first launch does not return until t_gpu_fail. */
 static void begin(void)
 {
@@ -296,8 +303,7 @@ START_TEST(closing_leaves_it_behind)
 	if (_i == 0)
 		psg_future_release(running);
 	t_gpu_fail("");
-	while (threads() > before)
-		t_sleep_ns(PSG_MILLISECOND);
+	await_threads(before);
 	if (_i != 0)
 		psg_future_release(running); /* valid until now */
 	psg_future_release(queued);
@@ -345,8 +351,7 @@ START_TEST(all_engines_of_the_card)
 	expect_relu(none);
 	psg_worker_close(none);
 	psg_shared_worker_release(held);
-	while (threads() > before)
-		t_sleep_ns(PSG_MILLISECOND);
+	await_threads(before);
 	t_gpu_expect_nothing_left();
 }
 END_TEST
@@ -429,8 +434,7 @@ START_TEST(a_fleet_goes_on_without_it)
 	} else { /* it is closed first */
 		psg_fleet_close(fleet);
 		t_gpu_fail("");
-		while (threads() > before)
-			t_sleep_ns(PSG_MILLISECOND);
+		await_threads(before);
 	}
 	t_gpu_expect_nothing_left();
 }
@@ -494,8 +498,7 @@ START_TEST(a_queue_goes_on)
 	}
 	psg_fleet_close(fleet);
 	t_gpu_fail("");
-	while (threads() > before)
-		t_sleep_ns(PSG_MILLISECOND);
+	await_threads(before);
 	t_gpu_expect_nothing_left();
 }
 END_TEST

@@ -112,8 +112,8 @@ typedef struct psg_fleet_device {
 	uint64_t queued;     /* jobs that it has now, with the running one */
 	int64_t expected_ns; /* how long these take, by what is known of their kinds */
 	uint64_t routed;     /* jobs that it was chosen for */
-	uint64_t moved_in,
-		moved_out; /* jobs that came from lost or stalled devices, that went to others */
+	/* Jobs that came from lost or stalled devices; that went on to others. */
+	uint64_t moved_in, moved_out;
 } psg_fleet_device;
 
 /*

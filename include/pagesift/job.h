@@ -51,10 +51,10 @@ typedef struct psg_worker_options {
 	int64_t stall_limit_ns;
 	/*
 	 * In each priority class, jobs that have a deadline run in its order, before those that
-	 * have none; else threads take turns, and a thread's jobs run as they came.  A turn is one
-	 * job, or up to 32 functions without a future that take some 4 us together.  A thread of
-	 * many jobs and near deadlines then holds up the others.  Jobs shorter than 20 us are
-	 * ordered 64 at a time.
+	 * have none; a thread of many jobs and near deadlines then holds up the others, and jobs
+	 * shorter than 20 us are ordered 64 at a time.  Else threads take turns, and a thread's
+	 * jobs run as they came.  A turn is one job, or up to 32 functions without a future that
+	 * take some 4 us together.
 	 */
 	bool earliest_deadline_first;
 	/*

@@ -10,8 +10,6 @@
 #include "jobs/run.h"
 #include "jobs/serve.h"
 
-#include <string.h>
-
 _Static_assert(PSG_MAX_OUTPUTS <= PSGI_SLOT_TENSORS, "outputs of any model fit into a slot");
 
 struct batch {

@@ -289,16 +289,17 @@ bool psgi_lane_wait(psgi_lane *lane, const atomic_bool *refusing, uint64_t goal,
 		    int64_t deadline_ns)
 {
 	uint32_t left = plain_left(lane), much = lane->capacity / 4 * 3;
+	uint32_t worth = much < left ? much : left;
 	struct want want = { refusing, goal, lane->plain_known + 1 };
 	int64_t until;
 
 	if (goal != 0)
 		gather(lane); /* it looks on, or PARKED stands, only where no slots lie */
-	if (goal == 0 && much > 1 && left > 1) {
-		want.ended = lane->plain_known + (much < left ? much : left) / 2;
+	if (goal == 0 && worth > 1) {
+		want.ended = lane->plain_known + worth / 2;
 		if (comes_soon(lane, &want, deadline_ns))
 			return true;
-		want.ended = lane->plain_known + (much < left ? much : left);
+		want.ended = lane->plain_known + worth;
 		until = psg_now_ns() + MUCH_NS;
 		if (until < deadline_ns && park(lane, &want, until, false))
 			return true;

@@ -14,8 +14,9 @@
  * What costs is a cache line that goes from one core to the other (100 ns on
  * the machine where this was measured, 16 jobs' worth of instructions).  So a
  * slot is touched only by who fills it and who runs it: which slots are free
- * and which wait is kept in arrays of numbers beside them.  Who counts jobs
- * needs to look at what the worker has ended only when there seem to be too many.
+ * and which wait is kept in arrays of numbers beside them.  The
+ * producer counts its jobs itself, and looks at what the worker has ended only
+ * when there seem to be too many.
  *
  * Lanes outlive their worker for as long as a slot is in use: memory is counted
  * by `holders`, and slots still out are counted only when the lane is sealed.

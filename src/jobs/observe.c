@@ -79,13 +79,17 @@ static void trace_submit(const psg_worker *worker, const psgi_job *job)
 	psgi_trace_arrow_begin(arrow_of(job), begin);
 }
 
+/* The newest job's number: it was counted before. */
+static uint32_t newest(const psgi_lane *lane)
+{
+	return (uint32_t)atomic_load_explicit(&lane->accepted, memory_order_relaxed) - 1;
+}
+
 void psgi_observe_submit(const psg_worker *worker, psgi_job *job)
 {
 	const psgi_lane *lane = job->lane;
 
-	/* It was counted before. */
-	job->future.sequence =
-		(uint32_t)atomic_load_explicit(&lane->accepted, memory_order_relaxed) - 1;
+	job->future.sequence = newest(lane);
 	PSGI_PROBE4(job__submit, worker_of(job), lane->index, job->future.sequence, job->kind);
 	if (psgi_tracing())
 		trace_submit(worker, job);
@@ -93,8 +97,7 @@ void psgi_observe_submit(const psg_worker *worker, psgi_job *job)
 
 void psgi_observe_submit_detached(const psgi_lane *lane)
 {
-	PSGI_PROBE4(job__submit, (uint32_t)lane->serial, lane->index,
-		    (uint32_t)atomic_load_explicit(&lane->accepted, memory_order_relaxed) - 1,
+	PSGI_PROBE4(job__submit, (uint32_t)lane->serial, lane->index, newest(lane),
 		    PSGI_JOB_DETACHED);
 }
 

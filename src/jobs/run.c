@@ -135,7 +135,7 @@ static void note_duration(psg_worker *worker, int64_t ns)
 
 void psgi_run_account(psg_worker *worker, int64_t ns, uint32_t jobs)
 {
-	note_duration(worker, jobs == 1 ? ns : ns / jobs);
+	note_duration(worker, ns / jobs);
 	psgi_turns_pay(&worker->turn, ns);
 	psgi_count_more(&worker->busy_ns, (uint64_t)ns);
 }
