@@ -77,12 +77,12 @@ static size_t most_of(const psgi_terms *terms, int64_t width, double cap_ns)
 	return sizes[index];
 }
 
-/* The candidates by width, of equal ones as they wait. */
 size_t psgi_choice_most(const psgi_terms *terms, int64_t width)
 {
 	return most_of(terms, width, INFINITY);
 }
 
+/* The candidates by width, of equal ones as they wait. */
 static void sort(const psgi_candidate *candidates, size_t n, uint8_t *order)
 {
 	for (size_t i = 0; i < n; i++) {
