@@ -33,7 +33,7 @@ TSAN_ENVIRONMENT = CK_TIMEOUT_MULTIPLIER=20 \
 TSAN_TESTS = $(filter tests/test_nomem,$(TESTS)) \
 	$(filter tests/test_base tests/test_histogram tests/test_trace tests/test_tensor \
 	tests/test_plans tests/test_jobs_% tests/test_engine% \
-	tests/test_gpu_jobs tests/test_gpu_fleet tests/test_gpu_stall tests/test_gpu_storm tests/test_gpu_pages tests/test_gpu_worker \
+	tests/test_gpu_jobs tests/test_gpu_flight tests/test_gpu_fleet tests/test_gpu_stall tests/test_gpu_storm tests/test_gpu_pages tests/test_gpu_worker \
 	tests/test_kernels tests/test_cli_ocr.sh tests/test_cli_bench.sh,$(TESTS))
 VALGRIND = $(LIBTOOL) --mode=execute valgrind --quiet --leak-check=full --errors-for-leak-kinds=definite \
 	--error-exitcode=1
