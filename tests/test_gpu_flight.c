@@ -222,6 +222,58 @@ START_TEST(copies_go_ahead)
 }
 END_TEST
 
+static bool is_relu_of(psg_future *future, const psg_tensor *x)
+{
+	const float *from = psg_tensor_const_data(x), *y;
+	psg_tensor *const *out;
+	size_t n_out;
+
+	if (psg_future_tensors(future, &out, &n_out, NULL) != PSG_OK)
+		return false;
+	y = psg_tensor_const_data(out[0]);
+	for (int64_t i = 0; i < psg_shape_elements(psg_tensor_shape(x)); i++)
+		if (y[i] != (from[i] > 0 ? from[i] : 0))
+			return false;
+	return true;
+}
+
+/* The only memory for the second one's input is what the first one, not done, has between its
+ * steps: that copy waits. */
+START_TEST(copies_wait_for_readers)
+{
+	psg_model *models[2] = { t_model("opset 7; in v0 ? ?; Relu v0 > v1; out v1"),
+				 chain(STEPS) };
+	psg_tensor *x = input(4, 50, 1);
+	psg_future *futures[2];
+	psg_worker *worker;
+	t_gate gate;
+	char *log;
+
+	ck_assert_int_eq(setenv("FAKECUDA_EAGER", "1", 1), 0);
+	worker = open_worker(0);
+	for (int k = 0; k < 2; k++)
+		ck_assert_int_eq(t_finish(put(worker, models[k], x, NULL)), PSG_OK);
+	t_gate_close(&gate, worker);
+	futures[0] = put(worker, models[1], x, NULL);
+	futures[1] = put(worker, models[0], x, NULL);
+	t_gpu_fail("");
+	t_gate_open(&gate);
+	for (int k = 0; k < 2; k++)
+		ck_assert_int_eq(psg_future_wait(futures[k]), PSG_OK);
+	ck_assert(is_right(futures[0], STEPS, 1));
+	ck_assert(is_relu_of(futures[1], x));
+	for (int k = 0; k < 2; k++)
+		psg_future_release(futures[k]);
+	log = t_gpu_log();
+	ck_assert_msg(strstr(log, "su") != NULL, "%s", log);
+	free(log);
+	psg_tensor_unref(x);
+	for (int k = 0; k < 2; k++)
+		psg_model_unref(models[k]);
+	close_worker(worker);
+}
+END_TEST
+
 /* The first is done long before the second is started: its end does not wait for that. */
 START_TEST(its_end_is_not_late)
 {
@@ -846,6 +898,7 @@ int main(void)
 	tcase_add_loop_test(all, several_threads, 1, 3);
 	tcase_add_loop_test(fake, next_is_queued_before_the_wait, 1, 3);
 	tcase_add_test(fake, copies_go_ahead);
+	tcase_add_test(fake, copies_wait_for_readers);
 	tcase_add_test(fake, its_end_is_not_late);
 	tcase_add_loop_test(fake, one_alone_is_as_ever, 1, 3);
 	tcase_add_loop_test(fake, full_batches_go_ahead, 1, 3);
