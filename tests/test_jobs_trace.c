@@ -495,6 +495,27 @@ START_TEST(a_driver_without_times)
 }
 END_TEST
 
+/* One that has waited for all, and then says that it has not: no room is left for more. */
+START_TEST(a_driver_without_an_end)
+{
+	psg_worker *worker;
+	json_t *events;
+
+	t_gpu_begin();
+	if (t_gpu_real())
+		return;
+	ck_assert_int_eq(setenv("FAKECUDA_FAIL", "", 1), 0);
+	worker = open_named("cuda", NULL);
+	t_gpu_fail("cuEventElapsedTime:1+:600");
+	ck_assert_int_eq(t_finish(t_submit(worker, launch_many, NULL, NULL)), PSG_OK);
+	psg_worker_close(worker);
+	t_gpu_expect_nothing_left();
+	events = t_trace_load(path);
+	ck_assert_uint_eq(t_trace_count(events, "X", "kernel", NULL), 0);
+	json_decref(events);
+}
+END_TEST
+
 /* --- workers that come and go --- */
 
 START_TEST(one_file_for_all_workers)
@@ -616,6 +637,7 @@ int main(void)
 	tcase_add_test(cases, a_card);
 	tcase_add_test(cases, many_launches);
 	tcase_add_loop_test(cases, a_driver_without_times, 0, 3);
+	tcase_add_test(cases, a_driver_without_an_end);
 	tcase_add_test(cases, one_file_for_all_workers);
 	tcase_add_test(cases, what_fails_leaves_nothing);
 	tcase_add_test(cases, only_where_it_is_asked_for);
