@@ -458,6 +458,102 @@ START_TEST(all_kinds_together)
 }
 END_TEST
 
+/* --- callbacks between the steps of the next run --- */
+
+#define CHAINS 5 /* the last two in batches */
+#define LINKS 40
+
+/* Each submits the next one of its chain, and cancels what came of the others. */
+typedef struct links {
+	psg_worker *worker;
+	psg_model *model;
+	psg_batcher *batcher;
+	psg_tensor *x;
+	struct links *all;
+	psg_future *last; /* of it, held; the worker's thread's */
+	int left, wrong;
+	atomic_bool done;
+} links;
+
+static void next_link(psg_future *future, void *user);
+
+static psg_status put_link(links *l)
+{
+	const psg_job_options options = { .done = next_link, .user = l, .cpu_fallback = true };
+
+	if (l->batcher != NULL)
+		return psg_batcher_submit(l->batcher, l->x, &options, &l->last, NULL);
+	return psg_submit_model(l->worker, l->model, &l->x, 1, &options, &l->last, NULL);
+}
+
+static void next_link(psg_future *future, void *user)
+{
+	links *l = user;
+	psg_status status = psg_future_wait(future);
+
+	l->wrong += status != PSG_OK && status != PSG_CANCELLED;
+	if (status == PSG_OK && l->batcher == NULL)
+		l->wrong += !is_right(future, STEPS, 1);
+	if (l->left % 5 == 0)
+		for (int i = 0; i < CHAINS; i++)
+			if (l->all[i].last != NULL && &l->all[i] != l)
+				(void)psg_future_cancel(l->all[i].last);
+	if (l->left % 7 == 0)
+		psg_worker_trim(l->worker);
+	psg_future_release(l->last);
+	l->last = NULL;
+	if (--l->left == 0)
+		atomic_store(&l->done, true);
+	else
+		l->wrong += put_link(l) != PSG_OK;
+}
+
+static psg_status put_links(psg_device *device, void *arg, psg_error *error)
+{
+	links *l = arg;
+
+	(void)device;
+	(void)error;
+	for (int i = 0; i < CHAINS; i++)
+		l[i].wrong += put_link(&l[i]) != PSG_OK;
+	return PSG_OK;
+}
+
+START_TEST(callbacks_in_between)
+{
+	static const char *const rules[] = { "cuLaunchKernel:50:701,cuMemcpyDtoHAsync_v2:9:2",
+					     "cuStreamWaitEvent:9:999,cuEventRecord:20+:999",
+					     "run:100:719" };
+	psg_worker *worker = open_worker(0);
+	psg_model *model = chain(STEPS), *columns = t_model(T_COLUMNS);
+	const psg_batcher_options options = { .max_batch = 2 };
+	psg_batcher *batcher = t_batcher(worker, columns, &options);
+	links l[CHAINS];
+
+	for (int i = 0; i < CHAINS; i++)
+		l[i] = (links){ .worker = worker,
+				.model = model,
+				.batcher = i < 3 ? NULL : batcher,
+				.x = i < 3 ? input(4, 50, 1) : t_sample(1),
+				.all = l,
+				.left = LINKS };
+	if (_i > 0 && !t_gpu_real())
+		t_gpu_fail(rules[_i - 1]);
+	ck_assert_int_eq(t_finish(t_submit(worker, put_links, l, NULL)), PSG_OK);
+	for (int i = 0; i < CHAINS; i++)
+		while (!atomic_load(&l[i].done))
+			t_sleep_ns(PSG_MILLISECOND);
+	psg_batcher_close(batcher);
+	psg_model_unref(model);
+	psg_model_unref(columns);
+	close_worker(worker);
+	for (int i = 0; i < CHAINS; i++) {
+		ck_assert_int_eq(l[i].wrong, 0);
+		psg_tensor_unref(l[i].x);
+	}
+}
+END_TEST
+
 /* --- ending with runs in flight --- */
 
 /* 0: drain, 1: abort and close, 2: close. */
@@ -892,6 +988,7 @@ int main(void)
 	tcase_set_timeout(fake, 120);
 	tcase_add_test(all, what_may_be_asked_for);
 	tcase_add_test(all, all_kinds_together);
+	tcase_add_loop_test(all, callbacks_in_between, 0, 4);
 	tcase_add_loop_test(all, ending, 0, 3);
 	tcase_add_test(all, two_do_not_fit);
 	tcase_add_test(all, two_engines);
