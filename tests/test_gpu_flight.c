@@ -622,6 +622,36 @@ START_TEST(two_do_not_fit)
 }
 END_TEST
 
+/* There is room for a batch of two, and beside its results for one more sample: the next two wait
+ * for them rather than go one at a time. */
+START_TEST(batches_stay_as_large)
+{
+	const psg_batcher_options options = { .max_batch = 16 };
+	psg_model *model = t_model(T_COLUMNS);
+	psg_batcher_stats stats = { 0 };
+	psg_batcher *batcher;
+	psg_future *futures[64];
+	psg_worker *worker;
+	t_gate gate;
+
+	ck_assert_int_eq(setenv("PAGESIFT_GPU_MEMORY", "3000", 1), 0);
+	worker = open_worker(_i);
+	batcher = t_batcher(worker, model, &options);
+	t_gate_close(&gate, worker);
+	for (uint32_t k = 0; k < 64; k++)
+		futures[k] = t_put_kth(batcher, 5, NULL);
+	t_gate_open(&gate);
+	for (uint32_t k = 0; k < 64; k++)
+		t_expect_kth(futures[k], 5);
+	psg_batcher_stats_get(batcher, &stats);
+	ck_assert_uint_eq(stats.largest, 2);
+	ck_assert_uint_eq(stats.runs, 32);
+	psg_batcher_close(batcher);
+	psg_model_unref(model);
+	close_worker(worker);
+}
+END_TEST
+
 static psg_status read_account(psg_device *device, void *arg, psg_error *error)
 {
 	(void)error;
@@ -999,6 +1029,7 @@ int main(void)
 	tcase_add_test(fake, its_end_is_not_late);
 	tcase_add_loop_test(fake, one_alone_is_as_ever, 1, 3);
 	tcase_add_loop_test(fake, full_batches_go_ahead, 1, 3);
+	tcase_add_loop_test(fake, batches_stay_as_large, 1, 3);
 	tcase_add_loop_test(fake, each_call_fails, 0, 2);
 	tcase_add_test(fake, failing_at_the_start);
 	tcase_add_test(fake, lost_in_flight);
