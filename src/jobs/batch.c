@@ -349,7 +349,7 @@ static void end_one(psgi_executor *executor, psgi_flight *flight, size_t i, psgi
 	if (status != PSG_OK)
 		psgi_future_note(&job->future, error->message);
 	psgi_observe_ran_together(flight->worker, job,
-				  psgi_flight_ns(executor, flight->started_ns, now_ns));
+				  psgi_flight_ns(executor, flight->started_ns, now_ns), now_ns);
 	psgi_run_end(flight->worker, job, outcome, status, now_ns);
 }
 
@@ -501,7 +501,7 @@ static int64_t widest(psgi_job *const *jobs, size_t n)
 static psgi_observed_batch seen_of(const psgi_flight *flight)
 {
 	return (psgi_observed_batch){ flight->batcher->model, flight->n, flight->size,
-				      flight->started_ns, flight->width };
+				      flight->width };
 }
 
 /* Starts claimed ones together; the flight was cleared. */

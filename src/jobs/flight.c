@@ -78,6 +78,9 @@ static void take_down(psgi_executor *executor, psgi_flight *flight)
 	psgi_memory_account *account = executor->device->account;
 
 	executor->device->account = flight->worker->account;
+	/* As its job's in a trace. */
+	if (flight->run.begin_ns != 0 && flight->run.begin_ns < executor->landed_ns)
+		flight->run.begin_ns = executor->landed_ns;
 	if (flight->batcher != NULL)
 		flight->status = psgi_batch_finish(flight);
 	else
