@@ -716,6 +716,45 @@ START_TEST(two_engines)
 }
 END_TEST
 
+/* Who has a run in flight has had a turn, although that is not paid for yet. */
+START_TEST(engines_take_turns)
+{
+	static order all;
+	psg_model *model = chain(STEPS);
+	psg_tensor *x = input(2, 30, 1);
+	psg_shared_worker *shared;
+	psg_worker *workers[3];
+	psg_future *futures[4];
+	entry entries[4];
+	t_gate gate;
+
+	ck_assert_int_eq(setenv("FAKECUDA_LAUNCH_US", "1000", 1), 0);
+	t_gpu_begin();
+	ck_assert_int_eq(psg_shared_worker_acquire("cuda:0", NULL, &shared, NULL), PSG_OK);
+	for (int k = 0; k < 3; k++) {
+		ck_assert_int_eq(psg_worker_open_shared(shared, NULL, &workers[k], NULL), PSG_OK);
+		ck_assert_int_eq(t_finish(put(workers[k], model, x, NULL)), PSG_OK);
+	}
+	t_gate_close(&gate, workers[2]);
+	for (int i = 0; i < 4; i++) {
+		const psg_job_options options = { .done = note_end, .user = &entries[i] };
+
+		entries[i] = (entry){ &all, i };
+		futures[i] = put(workers[i % 2], model, x, &options);
+	}
+	t_gate_open(&gate);
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(t_finish(futures[i]), PSG_OK);
+	for (int k = 0; k < 3; k++)
+		psg_worker_close(workers[k]);
+	ck_assert_int_ne(all.job[0] % 2, all.job[1] % 2);
+	psg_shared_worker_release(shared);
+	psg_tensor_unref(x);
+	psg_model_unref(model);
+	t_gpu_expect_nothing_left();
+}
+END_TEST
+
 /* --- failures --- */
 
 #define FAILING 4
@@ -1029,6 +1068,7 @@ int main(void)
 	tcase_add_test(fake, its_end_is_not_late);
 	tcase_add_loop_test(fake, one_alone_is_as_ever, 1, 3);
 	tcase_add_loop_test(fake, full_batches_go_ahead, 1, 3);
+	tcase_add_test(fake, engines_take_turns);
 	tcase_add_loop_test(fake, batches_stay_as_large, 1, 3);
 	tcase_add_loop_test(fake, each_call_fails, 0, 2);
 	tcase_add_test(fake, failing_at_the_start);
