@@ -222,6 +222,58 @@ START_TEST(copies_go_ahead)
 }
 END_TEST
 
+static bool is_relu_of(psg_future *future, const psg_tensor *x)
+{
+	const float *from = psg_tensor_const_data(x), *y;
+	psg_tensor *const *out;
+	size_t n_out;
+
+	if (psg_future_tensors(future, &out, &n_out, NULL) != PSG_OK)
+		return false;
+	y = psg_tensor_const_data(out[0]);
+	for (int64_t i = 0; i < psg_shape_elements(psg_tensor_shape(x)); i++)
+		if (y[i] != (from[i] > 0 ? from[i] : 0))
+			return false;
+	return true;
+}
+
+/* The only memory for the second one's input is what the first one, not done, has between its
+ * steps: that copy waits. */
+START_TEST(copies_wait_for_readers)
+{
+	psg_model *models[2] = { t_model("opset 7; in v0 ? ?; Relu v0 > v1; out v1"),
+				 chain(STEPS) };
+	psg_tensor *x = input(4, 50, 1);
+	psg_future *futures[2];
+	psg_worker *worker;
+	t_gate gate;
+	char *log;
+
+	ck_assert_int_eq(setenv("FAKECUDA_EAGER", "1", 1), 0);
+	worker = open_worker(0);
+	for (int k = 0; k < 2; k++)
+		ck_assert_int_eq(t_finish(put(worker, models[k], x, NULL)), PSG_OK);
+	t_gate_close(&gate, worker);
+	futures[0] = put(worker, models[1], x, NULL);
+	futures[1] = put(worker, models[0], x, NULL);
+	t_gpu_fail("");
+	t_gate_open(&gate);
+	for (int k = 0; k < 2; k++)
+		ck_assert_int_eq(psg_future_wait(futures[k]), PSG_OK);
+	ck_assert(is_right(futures[0], STEPS, 1));
+	ck_assert(is_relu_of(futures[1], x));
+	for (int k = 0; k < 2; k++)
+		psg_future_release(futures[k]);
+	log = t_gpu_log();
+	ck_assert_msg(strstr(log, "su") != NULL, "%s", log);
+	free(log);
+	psg_tensor_unref(x);
+	for (int k = 0; k < 2; k++)
+		psg_model_unref(models[k]);
+	close_worker(worker);
+}
+END_TEST
+
 /* The first is done long before the second is started: its end does not wait for that. */
 START_TEST(its_end_is_not_late)
 {
@@ -406,6 +458,102 @@ START_TEST(all_kinds_together)
 }
 END_TEST
 
+/* --- callbacks between the steps of the next run --- */
+
+#define CHAINS 5 /* the last two in batches */
+#define LINKS 40
+
+/* Each submits the next one of its chain, and cancels what came of the others. */
+typedef struct links {
+	psg_worker *worker;
+	psg_model *model;
+	psg_batcher *batcher;
+	psg_tensor *x;
+	struct links *all;
+	psg_future *last; /* of it, held; the worker's thread's */
+	int left, wrong;
+	atomic_bool done;
+} links;
+
+static void next_link(psg_future *future, void *user);
+
+static psg_status put_link(links *l)
+{
+	const psg_job_options options = { .done = next_link, .user = l, .cpu_fallback = true };
+
+	if (l->batcher != NULL)
+		return psg_batcher_submit(l->batcher, l->x, &options, &l->last, NULL);
+	return psg_submit_model(l->worker, l->model, &l->x, 1, &options, &l->last, NULL);
+}
+
+static void next_link(psg_future *future, void *user)
+{
+	links *l = user;
+	psg_status status = psg_future_wait(future);
+
+	l->wrong += status != PSG_OK && status != PSG_CANCELLED;
+	if (status == PSG_OK && l->batcher == NULL)
+		l->wrong += !is_right(future, STEPS, 1);
+	if (l->left % 5 == 0)
+		for (int i = 0; i < CHAINS; i++)
+			if (l->all[i].last != NULL && &l->all[i] != l)
+				(void)psg_future_cancel(l->all[i].last);
+	if (l->left % 7 == 0)
+		psg_worker_trim(l->worker);
+	psg_future_release(l->last);
+	l->last = NULL;
+	if (--l->left == 0)
+		atomic_store(&l->done, true);
+	else
+		l->wrong += put_link(l) != PSG_OK;
+}
+
+static psg_status put_links(psg_device *device, void *arg, psg_error *error)
+{
+	links *l = arg;
+
+	(void)device;
+	(void)error;
+	for (int i = 0; i < CHAINS; i++)
+		l[i].wrong += put_link(&l[i]) != PSG_OK;
+	return PSG_OK;
+}
+
+START_TEST(callbacks_in_between)
+{
+	static const char *const rules[] = { "cuLaunchKernel:50:701,cuMemcpyDtoHAsync_v2:9:2",
+					     "cuStreamWaitEvent:9:999,cuEventRecord:20+:999",
+					     "run:100:719" };
+	psg_worker *worker = open_worker(0);
+	psg_model *model = chain(STEPS), *columns = t_model(T_COLUMNS);
+	const psg_batcher_options options = { .max_batch = 2 };
+	psg_batcher *batcher = t_batcher(worker, columns, &options);
+	links l[CHAINS];
+
+	for (int i = 0; i < CHAINS; i++)
+		l[i] = (links){ .worker = worker,
+				.model = model,
+				.batcher = i < 3 ? NULL : batcher,
+				.x = i < 3 ? input(4, 50, 1) : t_sample(1),
+				.all = l,
+				.left = LINKS };
+	if (_i > 0 && !t_gpu_real())
+		t_gpu_fail(rules[_i - 1]);
+	ck_assert_int_eq(t_finish(t_submit(worker, put_links, l, NULL)), PSG_OK);
+	for (int i = 0; i < CHAINS; i++)
+		while (!atomic_load(&l[i].done))
+			t_sleep_ns(PSG_MILLISECOND);
+	psg_batcher_close(batcher);
+	psg_model_unref(model);
+	psg_model_unref(columns);
+	close_worker(worker);
+	for (int i = 0; i < CHAINS; i++) {
+		ck_assert_int_eq(l[i].wrong, 0);
+		psg_tensor_unref(l[i].x);
+	}
+}
+END_TEST
+
 /* --- ending with runs in flight --- */
 
 /* 0: drain, 1: abort and close, 2: close. */
@@ -474,6 +622,36 @@ START_TEST(two_do_not_fit)
 }
 END_TEST
 
+/* There is room for a batch of two, and beside its results for one more sample: the next two wait
+ * for them rather than go one at a time. */
+START_TEST(batches_stay_as_large)
+{
+	const psg_batcher_options options = { .max_batch = 16 };
+	psg_model *model = t_model(T_COLUMNS);
+	psg_batcher_stats stats = { 0 };
+	psg_batcher *batcher;
+	psg_future *futures[64];
+	psg_worker *worker;
+	t_gate gate;
+
+	ck_assert_int_eq(setenv("PAGESIFT_GPU_MEMORY", "3000", 1), 0);
+	worker = open_worker(_i);
+	batcher = t_batcher(worker, model, &options);
+	t_gate_close(&gate, worker);
+	for (uint32_t k = 0; k < 64; k++)
+		futures[k] = t_put_kth(batcher, 5, NULL);
+	t_gate_open(&gate);
+	for (uint32_t k = 0; k < 64; k++)
+		t_expect_kth(futures[k], 5);
+	psg_batcher_stats_get(batcher, &stats);
+	ck_assert_uint_eq(stats.largest, 2);
+	ck_assert_uint_eq(stats.runs, 32);
+	psg_batcher_close(batcher);
+	psg_model_unref(model);
+	close_worker(worker);
+}
+END_TEST
+
 static psg_status read_account(psg_device *device, void *arg, psg_error *error)
 {
 	(void)error;
@@ -534,6 +712,45 @@ START_TEST(two_engines)
 	psg_tensor_unref(x);
 	psg_model_unref(models[0]);
 	psg_model_unref(models[1]);
+	t_gpu_expect_nothing_left();
+}
+END_TEST
+
+/* Who has a run in flight has had a turn, although that is not paid for yet. */
+START_TEST(engines_take_turns)
+{
+	static order all;
+	psg_model *model = chain(STEPS);
+	psg_tensor *x = input(2, 30, 1);
+	psg_shared_worker *shared;
+	psg_worker *workers[3];
+	psg_future *futures[4];
+	entry entries[4];
+	t_gate gate;
+
+	ck_assert_int_eq(setenv("FAKECUDA_LAUNCH_US", "1000", 1), 0);
+	t_gpu_begin();
+	ck_assert_int_eq(psg_shared_worker_acquire("cuda:0", NULL, &shared, NULL), PSG_OK);
+	for (int k = 0; k < 3; k++) {
+		ck_assert_int_eq(psg_worker_open_shared(shared, NULL, &workers[k], NULL), PSG_OK);
+		ck_assert_int_eq(t_finish(put(workers[k], model, x, NULL)), PSG_OK);
+	}
+	t_gate_close(&gate, workers[2]);
+	for (int i = 0; i < 4; i++) {
+		const psg_job_options options = { .done = note_end, .user = &entries[i] };
+
+		entries[i] = (entry){ &all, i };
+		futures[i] = put(workers[i % 2], model, x, &options);
+	}
+	t_gate_open(&gate);
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(t_finish(futures[i]), PSG_OK);
+	for (int k = 0; k < 3; k++)
+		psg_worker_close(workers[k]);
+	ck_assert_int_ne(all.job[0] % 2, all.job[1] % 2);
+	psg_shared_worker_release(shared);
+	psg_tensor_unref(x);
+	psg_model_unref(model);
 	t_gpu_expect_nothing_left();
 }
 END_TEST
@@ -840,15 +1057,19 @@ int main(void)
 	tcase_set_timeout(fake, 120);
 	tcase_add_test(all, what_may_be_asked_for);
 	tcase_add_test(all, all_kinds_together);
+	tcase_add_loop_test(all, callbacks_in_between, 0, 4);
 	tcase_add_loop_test(all, ending, 0, 3);
 	tcase_add_test(all, two_do_not_fit);
 	tcase_add_test(all, two_engines);
 	tcase_add_loop_test(all, several_threads, 1, 3);
 	tcase_add_loop_test(fake, next_is_queued_before_the_wait, 1, 3);
 	tcase_add_test(fake, copies_go_ahead);
+	tcase_add_test(fake, copies_wait_for_readers);
 	tcase_add_test(fake, its_end_is_not_late);
 	tcase_add_loop_test(fake, one_alone_is_as_ever, 1, 3);
 	tcase_add_loop_test(fake, full_batches_go_ahead, 1, 3);
+	tcase_add_test(fake, engines_take_turns);
+	tcase_add_loop_test(fake, batches_stay_as_large, 1, 3);
 	tcase_add_loop_test(fake, each_call_fails, 0, 2);
 	tcase_add_test(fake, failing_at_the_start);
 	tcase_add_test(fake, lost_in_flight);

@@ -431,6 +431,51 @@ START_TEST(a_card)
 }
 END_TEST
 
+/* Two clocks differ by no more. */
+#define CLOCKS_NS 1000
+
+/* Spans of a track lie in each other or apart: viewers drop others. */
+static void check_nested(const json_t *events)
+{
+	const json_t *a, *b;
+
+	for (size_t i = 0; (a = t_trace_find(events, "X", NULL, NULL, i)) != NULL; i++)
+		for (size_t k = 0; (b = t_trace_find(events, "X", NULL, NULL, k)) != NULL; k++)
+			ck_assert_msg(t_trace_int(a, "tid") != t_trace_int(b, "tid") ||
+					      t_trace_ns(a, "ts") >= t_trace_ns(b, "ts") ||
+					      end_of(a) <= t_trace_ns(b, "ts") + CLOCKS_NS ||
+					      end_of(a) >= end_of(b) - CLOCKS_NS,
+				      "%s and %s overlap", t_trace_string(a, "cat"),
+				      t_trace_string(b, "cat"));
+}
+
+/* Each run is started beside the one before. */
+START_TEST(runs_in_flight)
+{
+	psg_future *futures[6];
+	psg_worker *worker;
+	psg_model *model = load("tiny.onnx");
+	json_t *events;
+	t_gate gate;
+
+	t_gpu_begin();
+	worker = open_named("cuda", NULL);
+	ck_assert_int_eq(t_finish(submit_model(worker, model, 5)), PSG_OK);
+	t_gate_close(&gate, worker);
+	for (int i = 0; i < 6; i++)
+		futures[i] = submit_model(worker, model, 5);
+	t_gate_open(&gate);
+	for (int i = 0; i < 6; i++)
+		ck_assert_int_eq(t_finish(futures[i]), PSG_OK);
+	psg_model_unref(model);
+	psg_worker_close(worker);
+	events = t_trace_load(path);
+	ck_assert_uint_eq(t_trace_count(events, "X", "batch", NULL), 7);
+	check_nested(events);
+	json_decref(events);
+}
+END_TEST
+
 /* More launches than are kept, before anybody waits for them. */
 #define LAUNCHES 2500
 
@@ -491,6 +536,27 @@ START_TEST(a_driver_without_times)
 	events = t_trace_load(path);
 	ck_assert_uint_eq(t_trace_count(events, "X", "job", NULL), 2);
 	ck_assert_uint_eq(t_trace_count(events, "X", "kernel", NULL), _i == 2 ? 3 : 0);
+	json_decref(events);
+}
+END_TEST
+
+/* One that has waited for all, and then says that it has not: no room is left for more. */
+START_TEST(a_driver_without_an_end)
+{
+	psg_worker *worker;
+	json_t *events;
+
+	t_gpu_begin();
+	if (t_gpu_real())
+		return;
+	ck_assert_int_eq(setenv("FAKECUDA_FAIL", "", 1), 0);
+	worker = open_named("cuda", NULL);
+	t_gpu_fail("cuEventElapsedTime:1+:600");
+	ck_assert_int_eq(t_finish(t_submit(worker, launch_many, NULL, NULL)), PSG_OK);
+	psg_worker_close(worker);
+	t_gpu_expect_nothing_left();
+	events = t_trace_load(path);
+	ck_assert_uint_eq(t_trace_count(events, "X", "kernel", NULL), 0);
 	json_decref(events);
 }
 END_TEST
@@ -614,8 +680,10 @@ int main(void)
 	tcase_add_test(cases, a_batch);
 	tcase_add_test(cases, steps_of_a_model);
 	tcase_add_test(cases, a_card);
+	tcase_add_test(cases, runs_in_flight);
 	tcase_add_test(cases, many_launches);
 	tcase_add_loop_test(cases, a_driver_without_times, 0, 3);
+	tcase_add_test(cases, a_driver_without_an_end);
 	tcase_add_test(cases, one_file_for_all_workers);
 	tcase_add_test(cases, what_fails_leaves_nothing);
 	tcase_add_test(cases, only_where_it_is_asked_for);

@@ -75,6 +75,14 @@ static bool is_due(const psgi_gpu_marks *marks)
 	return age >= (marks->n > 0 ? 2 * TIE_NS : TIE_NS);
 }
 
+/* Waits for the card; what cannot be told then never can. */
+static void tell_all(psgi_gpu *gpu, psgi_gpu_marks *marks)
+{
+	psgi_gpu_settle(gpu);
+	psgi_gpu_marks_tell(gpu);
+	marks->broken = marks->broken || marks->n > 0;
+}
+
 void psgi_gpu_marks_tie(psgi_gpu *gpu)
 {
 	psgi_gpu_marks *marks = gpu->marks;
@@ -85,10 +93,10 @@ void psgi_gpu_marks_tie(psgi_gpu *gpu)
 		marks = gpu->marks = create();
 	if (marks == NULL || marks->broken || !is_due(marks))
 		return;
-	if (marks->n > 0) {
-		marks->broken = gpu->cuda->stream_sync(gpu->compute.stream) != CUDA_SUCCESS;
-		psgi_gpu_marks_tell(gpu);
-	}
+	if (marks->n > 0)
+		tell_all(gpu, marks);
+	if (marks->broken)
+		return;
 	name_track(gpu, marks);
 	marks->broken =
 		!record(gpu, &marks->tie) || gpu->cuda->event_sync(marks->tie) != CUDA_SUCCESS;
@@ -101,10 +109,8 @@ void psgi_gpu_mark_begin(psgi_gpu *gpu)
 
 	if (marks == NULL || marks->broken || marks->tie_ns == 0)
 		return;
-	if (marks->n == MARKS) {
-		marks->broken = gpu->cuda->stream_sync(gpu->compute.stream) != CUDA_SUCCESS;
-		psgi_gpu_marks_tell(gpu);
-	}
+	if (marks->n == MARKS)
+		tell_all(gpu, marks);
 	marks->open = !marks->broken && record(gpu, &marks->mark[marks->n].begin);
 }
 

@@ -135,15 +135,20 @@ static int64_t free_bytes(const struct batch *batch)
 	return room < INT64_MAX ? (int64_t)room : INT64_MAX;
 }
 
-static void look_for_room(struct batch *batch)
+/* As much as there is when nothing is in flight, where that decides how many may run. */
+static void look_for_room(struct batch *batch, int64_t width)
 {
 	psg_batcher *batcher = batch->batcher;
+	psgi_need *need = &batcher->need;
 
-	if (batcher->wary_runs > 0)
+	if (batcher->wary_runs > 0) {
 		batcher->wary_runs--;
-	else
-		batcher->need.room =
-			batcher->memory_bytes != 0 ? batcher->memory_bytes : free_bytes(batch);
+		return;
+	}
+	need->room = batcher->memory_bytes != 0 ? batcher->memory_bytes : free_bytes(batch);
+	if (batcher->memory_bytes == 0 && psgi_need_most(need, width) < batcher->most &&
+	    psgi_flight_land(batch->executor))
+		need->room = free_bytes(batch);
 }
 
 /* What a run of this sample alone takes.  Where that cannot be told, the run will tell. */
@@ -178,7 +183,7 @@ static void bound_by_memory(struct batch *batch)
 	for (size_t i = 1; i < batch->n; i++)
 		if (batch->candidates[i].width > batch->candidates[widest].width)
 			widest = i;
-	look_for_room(batch);
+	look_for_room(batch, batch->candidates[widest].width);
 	if (batch->candidates[widest].width > need->width &&
 	    (need->bytes == 0 ||
 	     psgi_need_most(need, batch->candidates[widest].width) < batch->batcher->most))
@@ -344,7 +349,7 @@ static void end_one(psgi_executor *executor, psgi_flight *flight, size_t i, psgi
 	if (status != PSG_OK)
 		psgi_future_note(&job->future, error->message);
 	psgi_observe_ran_together(flight->worker, job,
-				  psgi_flight_ns(executor, flight->started_ns, now_ns));
+				  psgi_flight_ns(executor, flight->started_ns, now_ns), now_ns);
 	psgi_run_end(flight->worker, job, outcome, status, now_ns);
 }
 
@@ -496,7 +501,7 @@ static int64_t widest(psgi_job *const *jobs, size_t n)
 static psgi_observed_batch seen_of(const psgi_flight *flight)
 {
 	return (psgi_observed_batch){ flight->batcher->model, flight->n, flight->size,
-				      flight->started_ns, flight->width };
+				      flight->width };
 }
 
 /* Starts claimed ones together; the flight was cleared. */

@@ -47,10 +47,19 @@ psgi_flight *psgi_flight_begin(psgi_executor *executor, psg_worker *worker)
 	return flight;
 }
 
+/* So that others have their turn before it has ended. */
+static void expect(const psgi_flight *flight)
+{
+	int64_t mean = atomic_load_explicit(&flight->worker->mean_ns, memory_order_relaxed);
+
+	flight->worker->turn.ahead_ns = mean * (int64_t)flight->n;
+}
+
 static void end(psgi_executor *executor, psgi_flight *flight)
 {
 	const psgi_flight *next = executor->launching;
 
+	flight->worker->turn.ahead_ns = 0;
 	if (flight->batcher != NULL)
 		psgi_batch_end(executor, flight);
 	else
@@ -64,10 +73,12 @@ void psgi_flight_launched(psgi_executor *executor, psgi_flight *flight)
 {
 	(void)psgi_flight_land(executor);
 	executor->launching = NULL;
-	if (flight->status == PSG_OK)
+	if (flight->status == PSG_OK) {
 		executor->pending = flight;
-	else
+		expect(flight);
+	} else {
 		end(executor, flight);
+	}
 }
 
 /* --- ending --- */
@@ -78,6 +89,9 @@ static void take_down(psgi_executor *executor, psgi_flight *flight)
 	psgi_memory_account *account = executor->device->account;
 
 	executor->device->account = flight->worker->account;
+	/* As its job's in a trace. */
+	if (flight->run.begin_ns != 0 && flight->run.begin_ns < executor->landed_ns)
+		flight->run.begin_ns = executor->landed_ns;
 	if (flight->batcher != NULL)
 		flight->status = psgi_batch_finish(flight);
 	else

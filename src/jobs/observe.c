@@ -156,8 +156,10 @@ static void trace_counters(psg_worker *worker, int64_t now_ns)
 	psgi_trace_counter(name, now_ns, memory, COUNT(memory));
 }
 
+/* From the end of the one before, where it was started beside that: spans of one thread may lie in
+ * each other, but not overlap. */
 static void trace_ran(psg_worker *worker, const psgi_job *job, psgi_outcome outcome,
-		      psg_status status, int64_t started, int64_t now_ns)
+		      psg_status status, int64_t started, int64_t ns, int64_t now_ns)
 {
 	static const char *const outcomes[] = { [PSGI_COMPLETED] = "completed",
 						[PSGI_FAILED] = "failed",
@@ -175,9 +177,9 @@ static void trace_ran(psg_worker *worker, const psgi_job *job, psgi_outcome outc
 	bool is_model = runs_model(job);
 
 	args[COUNT(args) - 1].number = is_model ? psgi_job_samples(job) : 0;
-	psgi_trace_span("job", name_of(job), started, now_ns, args,
+	psgi_trace_span("job", name_of(job), now_ns - ns, now_ns, args,
 			is_model ? COUNT(args) : COUNT(args) - 1);
-	psgi_trace_arrow_end(arrow_of(job), started);
+	psgi_trace_arrow_end(arrow_of(job), now_ns - ns);
 	trace_counters(worker, now_ns);
 }
 
@@ -216,7 +218,7 @@ void psgi_observe_ran(psg_worker *worker, const psgi_job *job, psgi_outcome outc
 		psgi_histogram_note(&stats->samples, (uint64_t)psgi_job_samples(job));
 	count_device(worker, ns, 1);
 	if (psgi_tracing())
-		trace_ran(worker, job, outcome, status, started, now_ns);
+		trace_ran(worker, job, outcome, status, started, ns, now_ns);
 }
 
 /* --- running together --- */
@@ -228,7 +230,7 @@ void psgi_observe_batch_start(const psg_worker *worker, const psgi_observed_batc
 }
 
 static void trace_batch(psg_worker *worker, const psgi_observed_batch *batch, psg_status status,
-			int64_t now_ns)
+			int64_t ns, int64_t now_ns)
 {
 	const psgi_trace_arg args[] = { { "kind", kind_names[PSGI_JOB_SAMPLE], 0 },
 					{ "worker", worker->name, 0 },
@@ -237,7 +239,7 @@ static void trace_batch(psg_worker *worker, const psgi_observed_batch *batch, ps
 					{ "elements", NULL, batch->elements },
 					{ "status", psg_status_name(status), 0 } };
 
-	psgi_trace_span("job", psgi_model_name(batch->model), batch->started_ns, now_ns, args,
+	psgi_trace_span("job", psgi_model_name(batch->model), now_ns - ns, now_ns, args,
 			COUNT(args));
 	trace_counters(worker, now_ns);
 }
@@ -248,18 +250,18 @@ void psgi_observe_batch(psg_worker *worker, const psgi_observed_batch *batch, ps
 	psgi_histogram_note(&worker->stats.samples, batch->samples);
 	count_device(worker, ns, 0);
 	if (psgi_tracing())
-		trace_batch(worker, batch, status, now_ns);
+		trace_batch(worker, batch, status, ns, now_ns);
 }
 
 /* In a trace its arrow leads to the batch. */
-void psgi_observe_ran_together(psg_worker *worker, const psgi_job *job, int64_t ns)
+void psgi_observe_ran_together(psg_worker *worker, const psgi_job *job, int64_t ns, int64_t now_ns)
 {
 	int64_t started = atomic_load_explicit(&job->future.started_ns, memory_order_relaxed);
 
 	note_job(&worker->stats, job, started, ns);
 	count_device(worker, 0, 1);
 	if (psgi_tracing())
-		psgi_trace_arrow_end(arrow_of(job), started);
+		psgi_trace_arrow_end(arrow_of(job), started > now_ns - ns ? started : now_ns - ns);
 }
 
 /* --- ending --- */

@@ -33,7 +33,6 @@ void psgi_observe_ran(struct psg_worker *worker, const psgi_job *job, psgi_outco
 typedef struct psgi_observed_batch {
 	struct psg_model *model;
 	size_t samples, size; /* `size`: with empty ones */
-	int64_t started_ns;
 	int64_t elements; /* of each */
 } psgi_observed_batch;
 
@@ -43,7 +42,8 @@ void psgi_observe_start_together(const psgi_job *job);
 void psgi_observe_batch_start(const struct psg_worker *worker, const psgi_observed_batch *batch);
 void psgi_observe_batch(struct psg_worker *worker, const psgi_observed_batch *batch,
 			psg_status status, int64_t ns, int64_t now_ns);
-void psgi_observe_ran_together(struct psg_worker *worker, const psgi_job *job, int64_t ns);
+void psgi_observe_ran_together(struct psg_worker *worker, const psgi_job *job, int64_t ns,
+			       int64_t now_ns);
 
 /* The like of psgi_observe_ran, of `jobs` detached ones together, which took `ns`. */
 void psgi_observe_unseen(struct psg_worker *worker, int64_t ns, uint32_t jobs);

@@ -37,6 +37,11 @@ void psgi_turns_remove(psgi_turns *turns, psgi_turn *turn)
 		turns->current = turn->next;
 }
 
+static int64_t balance(const psgi_turn *turn)
+{
+	return turn->balance_ns - turn->ahead_ns;
+}
+
 /* Rounds until the first of those who wait may start; 0: nobody waits. */
 static int64_t rounds_needed(const psgi_turns *turns)
 {
@@ -45,7 +50,7 @@ static int64_t rounds_needed(const psgi_turns *turns)
 	for (const psgi_turn *turn = turns->first; turn != NULL; turn = turn->next) {
 		int64_t gain = QUANTUM_NS * turn->weight;
 		/* Not positive here: one round lifts it above 0 from just below its gain. */
-		int64_t rounds = -turn->balance_ns / gain + 1;
+		int64_t rounds = -balance(turn) / gain + 1;
 
 		if (turn->waits && (least == 0 || rounds < least))
 			least = rounds;
@@ -69,7 +74,7 @@ static psgi_turn *choose(const psgi_turns *turns)
 	psgi_turn *turn = start, *best = NULL;
 
 	do {
-		if (turn->waits && turn->balance_ns > 0 &&
+		if (turn->waits && balance(turn) > 0 &&
 		    (best == NULL || turn->priority > best->priority))
 			best = turn;
 		turn = turn->next != NULL ? turn->next : turns->first;

@@ -4,8 +4,8 @@
  *
  * Each round gives everybody who waits a quantum of device time times its
  * weight; who has some left may start, and pays what it took afterwards,
- * because nobody knows that before.  So one may owe up to the length of a job,
- * and waits for as many rounds as that takes.  A debt outlives a moment without
+ * because nobody knows that before; until then what is expected counts.  So one may owe up to the
+ * length of a job, and waits for as many rounds as that takes.  A debt outlives a moment without
  * jobs, or else who always has one job at a time would never pay; credit does
  * not.  When nobody waits, nobody was kept waiting: all debts are forgotten.
  *
@@ -19,6 +19,7 @@
 
 typedef struct psgi_turn {
 	int64_t balance_ns; /* device time that it may still take; below 0: it had too much */
+	int64_t ahead_ns;   /* which what it has in flight is expected to take, and will pay */
 	int32_t weight;     /* at least 1 */
 	int32_t priority;   /* of those who may start the highest goes first */
 	bool waits;         /* has something to run; kept by the caller */

@@ -66,6 +66,7 @@ void fake_configure(void)
 	config->launch_us = number("FAKECUDA_LAUNCH_US", 0);
 	arithmetic = getenv("FAKECUDA_ARITHMETIC");
 	config->arithmetic = arithmetic == NULL || strcmp(arithmetic, "off") != 0;
+	config->eager = getenv("FAKECUDA_EAGER") != NULL;
 	for (int i = 0; i < config->devices; i++)
 		fake_devices[i].ordinal = config->visible[i];
 }

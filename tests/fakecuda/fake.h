@@ -30,7 +30,7 @@ typedef struct fake_config {
 	int cuda;
 	const char *refuse, *jit, *skip, *report;
 	long launch_us, compile_ms;
-	bool arithmetic;
+	bool arithmetic, eager;
 } fake_config;
 
 /* A card, which is its primary context too. */

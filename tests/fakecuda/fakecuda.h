@@ -24,11 +24,13 @@
  *   FAKECUDA_ARITHMETIC=off    kernels do nothing
  *   FAKECUDA_SKIP=NAME         this kernel does nothing
  *   FAKECUDA_BAD=NAME          this kernel, integers or gather, says that element 0 has no result
+ *   FAKECUDA_EAGER=1           a context's second stream works at once, where it need not wait
  *   FAKECUDA_REPORT=FILE       at exit the counts are written there
  * CUDA_VISIBLE_DEVICES hides cards as it does for the real one.
  *
  * Work is done when somebody waits for it, not before: who forgets to wait, or frees what queued
- * work uses, gets wrong results each time.
+ * work uses, gets wrong results each time.  With FAKECUDA_EAGER, so does who overwrites ahead of
+ * the first stream what that has yet to read.
  */
 #ifndef T_FAKECUDA_H
 #define T_FAKECUDA_H

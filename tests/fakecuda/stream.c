@@ -61,6 +61,8 @@ static void drop(CUevent event)
 	free(event);
 }
 
+static void run_ready(CUstream stream);
+
 CUresult fake_queue(CUstream stream, const fake_work *work)
 {
 	fake_work *copy = malloc(sizeof(*copy));
@@ -76,6 +78,8 @@ CUresult fake_queue(CUstream stream, const fake_work *work)
 		copy->event->holders++;
 	*stream->last = copy;
 	stream->last = &copy->next;
+	if (fake_configured.eager && !fake_is_first(stream))
+		run_ready(stream);
 	return CUDA_SUCCESS;
 }
 
@@ -159,6 +163,14 @@ static void run_event(CUevent event, uint64_t serial)
 static void run_stream(CUstream stream)
 {
 	while (stream->first != NULL)
+		run_one(stream);
+}
+
+/* Up to where it waits for another one. */
+static void run_ready(CUstream stream)
+{
+	while (stream->first != NULL && (stream->first->kind != FAKE_WAIT ||
+					 stream->first->event->done >= stream->first->serial))
 		run_one(stream);
 }
 
