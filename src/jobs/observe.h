@@ -33,7 +33,7 @@ void psgi_observe_ran(struct psg_worker *worker, const psgi_job *job, psgi_outco
 typedef struct psgi_observed_batch {
 	struct psg_model *model;
 	size_t samples, size; /* `size`: with empty ones */
-	int64_t elements; /* of each */
+	int64_t elements;     /* of each */
 } psgi_observed_batch;
 
 /* The like of these for a batch: when it begins, of each of its jobs, and of all; when it has run,
