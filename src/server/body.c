@@ -90,11 +90,16 @@ static bool append(srv_body *body, srv_image *image, const char *data, size_t si
 
 static srv_image *new_image(srv_body *body, const char *name)
 {
+	int64_t most = body->server->options->limits.pages;
+	char detail[120];
 	srv_image *images;
 
-	if ((int64_t)body->n >= body->server->options->limits.pages) {
-		(void)refuse(body, SRV_TOO_LARGE,
-			     "the form has more images than a request may have pages");
+	if ((int64_t)body->n >= most) {
+		(void)snprintf(
+			detail, sizeof(detail),
+			"a request has at most %lld pages here, and the form has more images",
+			(long long)most);
+		(void)refuse(body, SRV_TOO_LARGE, detail);
 		return NULL;
 	}
 	images = realloc(body->images, (body->n + 1) * sizeof(*images));
