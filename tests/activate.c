@@ -87,11 +87,12 @@ static void start(char **argv, const char *name)
 int main(int argc, char **argv)
 {
 	char name[64], text[256];
+	unsigned port = listen_at_3();
 	FILE *file = argc > 2 ? fopen(argv[1], "we") : NULL;
 	int fd, status;
 
 	need(file != NULL, "activate FILE PROGRAM ARGUMENT...");
-	(void)fprintf(file, "port %u\n", listen_at_3());
+	(void)fprintf(file, "port %u\n", port);
 	(void)fflush(file);
 	fd = notified_at(name, sizeof(name));
 	child = fork();

@@ -218,6 +218,7 @@ static void step(const char *text, char *data)
 
 int main(int argc, char **argv)
 {
+	(void)setvbuf(stdout, NULL, _IOLBF, 0); /* scripts look at what has come */
 	taken = calloc(1, MOST + 1);
 	if (argc < 3 || taken == NULL)
 		return 2;
