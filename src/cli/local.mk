@@ -33,4 +33,4 @@ pagesift_gpu_LDADD += $(UV_LIBS)
 endif
 dist_man_MANS += docs/man/pagesift-gpu.1 docs/man/pagesift-gpu-bench.1 \
 	docs/man/pagesift-gpu-doctor.1 \
-	docs/man/pagesift-gpu-model.1 docs/man/pagesift-gpu-ocr.1
+	docs/man/pagesift-gpu-model.1 docs/man/pagesift-gpu-ocr.1 docs/man/pagesift-gpu-serve.1
