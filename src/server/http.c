@@ -68,20 +68,24 @@ static void connected(void *user, struct MHD_Connection *connection, void **cont
 	}
 }
 
-/* What it has to tell is about single connections, of which clients are told, or a reason why a
- * daemon does not start. */
+/*
+ * Its words when a daemon does not start are kept.  Later ones are about single connections, come
+ * on its threads, and are of no use: clients are told, and what matters is counted.
+ */
 static void message(void *user, const char *format, va_list args) PSG_PRINTF(2, 0);
 static void message(void *user, const char *format, va_list args)
 {
-	char *text = user;
+	srv_server *server = user;
 
-	(void)vsnprintf(text, PSG_ERROR_MESSAGE_SIZE / 2, format, args);
-	text[strcspn(text, "\n")] = '\0';
+	if (!pthread_equal(pthread_self(), server->starter))
+		return;
+	(void)vsnprintf(server->http_why, sizeof(server->http_why), format, args);
+	server->http_why[strcspn(server->http_why, "\n")] = '\0';
 }
 
 /* --- daemons --- */
 
-static struct MHD_Daemon *start(srv_server *server, const struct srv_listener *listener, char *why)
+static struct MHD_Daemon *start(srv_server *server, const struct srv_listener *listener)
 {
 	const srv_options *o = server->options;
 	const srv_limits *limits = &o->limits;
@@ -95,7 +99,7 @@ static struct MHD_Daemon *start(srv_server *server, const struct srv_listener *l
 	struct MHD_OptionItem none[] = { { MHD_OPTION_END, 0, NULL } };
 
 	return MHD_start_daemon(
-		flags, 0, NULL, NULL, handle, server, MHD_OPTION_EXTERNAL_LOGGER, message, why,
+		flags, 0, NULL, NULL, handle, server, MHD_OPTION_EXTERNAL_LOGGER, message, server,
 		MHD_OPTION_LISTEN_SOCKET, listener->fd, MHD_OPTION_URI_LOG_CALLBACK, first_line,
 		server, MHD_OPTION_NOTIFY_COMPLETED, completed, server,
 		MHD_OPTION_NOTIFY_CONNECTION, connected, server, MHD_OPTION_CONNECTION_LIMIT,
@@ -108,16 +112,15 @@ static struct MHD_Daemon *start(srv_server *server, const struct srv_listener *l
 
 psg_status srv_http_start(srv_server *server, psg_error *error)
 {
+	server->starter = pthread_self();
 	for (size_t i = 0; i < server->listeners.n; i++) {
-		char why[PSG_ERROR_MESSAGE_SIZE / 2] = "no reason is given";
-
-		server->daemons[i] = start(server, &server->listeners.at[i], why);
+		server->daemons[i] = start(server, &server->listeners.at[i]);
 		if (server->daemons[i] != NULL)
 			continue;
 		error->code = PSG_INVALID;
 		(void)snprintf(error->message, sizeof(error->message),
 			       "%s: libmicrohttpd cannot serve it: %s",
-			       server->listeners.at[i].name, why);
+			       server->listeners.at[i].name, server->http_why);
 		return PSG_INVALID;
 	}
 	return PSG_OK;

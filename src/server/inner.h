@@ -27,6 +27,8 @@ typedef struct server {
 
 	srv_listeners listeners;
 	struct MHD_Daemon *daemons[SRV_LISTENERS]; /* one for each listener */
+	pthread_t starter;                         /* of the daemons */
+	char http_why[512];                        /* why not, in libmicrohttpd's words */
 	char *tls_cert, *tls_key;                  /* PEM */
 	srv_tokens tokens;
 
