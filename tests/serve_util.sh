@@ -8,7 +8,7 @@ models=${PAGESIFT_MODELS:-${XDG_DATA_HOME:-${HOME:-}/.local/share}/pagesift/mode
 cd "$work" || exit 1
 "$PSG_BUILD/tests/cli_files" "$work"
 raw=$PSG_BUILD/tests/http_raw
-served= port= got=0
+served='' port='' got=0 VARIABLES='' authorization=''
 trap '[ -z "$served" ] || kill -KILL "$served" 2>/dev/null || :; rm -rf "$work"' EXIT
 
 needs_models() {
@@ -34,7 +34,7 @@ start() {
 	: >"$work/err"
 	: >"$work/out"
 	# shellcheck disable=SC2086 # words
-	env ${VARIABLES:-} "$program" serve --listen 127.0.0.1:0 "$@" >"$work/out" 2>"$work/err" </dev/null &
+	env $VARIABLES "$program" serve --listen 127.0.0.1:0 "$@" >"$work/out" 2>"$work/err" </dev/null &
 	served=$!
 	until grep -q 'listening on' "$work/err"; do
 		alive || {
@@ -94,7 +94,7 @@ metric() {
 # until_metric NAME OPERATOR VALUE: waits until it is so.
 until_metric() {
 	tries=0
-	until [ "$(metric "$1")" "$2" "$3" ]; do
+	until test "$(metric "$1")" "$2" "$3"; do
 		tries=$((tries + 1))
 		[ $tries -lt 1200 ] || return 1
 		sleep 0.05

@@ -10,7 +10,7 @@ expect 2 "it takes no operands, but 'x'" serve x
 expect 2 "--max-body: '64Q' is not a number of bytes" serve --max-body 64Q
 expect 3 "ch_PP-OCRv4_det_infer.onnx cannot be read in the folder nowhere" serve --models nowhere --listen 127.0.0.1:0
 for address in nothing 1.2.3.4 1.2.3.4:x 1.2.3.4:99999 ::1:80 '[::1:80' unix:; do
-	run serve --listen $address
+	run serve --listen "$address"
 	right "'$address' is no address: $got" [ "$got" -eq 1 ]
 done
 needs_models
@@ -196,7 +196,7 @@ with_gpu() {
 	VARIABLES="PAGESIFT_LIBCUDA=$PSG_BUILD/tests/fakecuda/.libs/libfakecuda.so PAGESIFT_LIBNVML=$PSG_BUILD/tests/fakecuda/.libs/libfakenvml.so $1"
 	shift
 	start --device cuda "$@"
-	VARIABLES=
+	VARIABLES=''
 }
 if [ -z "${TSAN_OPTIONS:-}" ]; then
 	# The kernels of the first page, which warms up, are fewer than 300.
