@@ -118,5 +118,5 @@ many_pages() {
 		printf '\r\n'
 	done >>many.form
 	printf -- '--cut--\r\n' >>many.form
-	many_head="POST /v1/ocr?timeout=100000 HTTP/1.1\\r\\nHost: x\\r\\nContent-Type: multipart/form-data; boundary=cut\\r\\nContent-Length: $(wc -c <many.form)\\r\\n\\r\\n"
+	many_head="POST /v1/ocr?timeout=300000 HTTP/1.1\\r\\nHost: x\\r\\nContent-Type: multipart/form-data; boundary=cut\\r\\nContent-Length: $(wc -c <many.form)\\r\\n\\r\\n"
 }

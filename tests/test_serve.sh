@@ -221,5 +221,14 @@ if [ -z "${TSAN_OPTIONS:-}" ]; then
 	answers 200 /readyz
 	right "and it is ready, and tells of the card" has '"health":"DEVICE_LOST"'
 	stop
+	# A card that has room for what it is warmed up with, and not for a large page.
+	printf 'P5 1600 1600 255\n' >blank_large.pnm
+	head -c 2560000 /dev/zero | tr '\0' '\377' >>blank_large.pnm
+	with_gpu FAKECUDA_MEMORY=60 --no-fallback
+	problem 507 OOM /v1/ocr --data-binary @blank_large.pnm
+	right "507 has the numbers" has 'out of GPU memory: .* [0-9]+ bytes were asked for; this device uses [0-9]+ of the [0-9]+ it may'
+	answers 200 '/v1/ocr?format=text' --data-binary @one.pnm
+	right "smaller pages are read after it" printed "READ 42"
+	stop
 fi
 finish 0
