@@ -7,6 +7,8 @@ AS_IF([test "x$psg_with_leptonica" = xyes],
   [psg_says_leptonica="yes (TIFF, WebP, BMP, GIF)"], [psg_says_leptonica="no: no TIFF, WebP, BMP, GIF"])
 AS_IF([test "x$psg_with_jansson" = xyes],
   [psg_says_jansson="yes (JSON)"], [psg_says_jansson="no: no JSON output"])
+AS_IF([test "x$psg_with_microhttpd" = xyes],
+  [psg_says_microhttpd="yes (the command serve)"], [psg_says_microhttpd="no: no command serve"])
 AS_IF([test "x$psg_with_check" = xyes],
   [psg_says_check="yes"], [psg_says_check="no: make check runs the scripts only"])
 AS_IF([test "x$psg_with_pango" = xyes],
@@ -36,6 +38,7 @@ AS_ECHO(["
     libpng            $psg_says_libpng
     libjpeg           $psg_says_libjpeg
     Jansson           $psg_says_jansson
+    libmicrohttpd     $psg_says_microhttpd
     USDT probes       $psg_says_usdt
     ONNX messages     $ONNX_PROTO
     CUDA device       yes, where the driver is found at run time

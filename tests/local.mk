@@ -18,3 +18,4 @@ include tests/model.mk
 include tests/jobs.mk
 include tests/ocr.mk
 include tests/cli.mk
+include tests/server.mk

@@ -19,6 +19,7 @@ typedef enum cli_exit {
 /* X(name, summary): cli_NAME runs the command NAME with its own argc and argv (argv[0] is NAME). */
 #define CLI_COMMANDS(X)                                                                            \
 	X(ocr, "read the text of pages")                                                           \
+	X(serve, "serve pages' text over HTTP")                                                    \
 	X(model, "show what a model consists of and costs")                                        \
 	X(bench, "measure how fast this machine is")                                               \
 	X(doctor, "tell whether a GPU can be used, and if not, why")

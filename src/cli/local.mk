@@ -14,9 +14,12 @@ pagesift_gpu_SOURCES = src/cli/bench.c src/cli/bench.h src/cli/bench_batch.c src
 	src/cli/model.c src/cli/model.h src/cli/model_json.c src/cli/model_text.c src/cli/nearest.c \
 	src/cli/ocr.c src/cli/ocr.h src/cli/ocr_emit.c src/cli/ocr_run.c src/cli/options.c \
 	src/cli/options.h src/cli/pages.c src/cli/pages.h src/cli/shapes.c src/cli/shapes.h \
-	src/cli/workers.c src/cli/workers.h
+	src/cli/serve.c src/cli/workers.c src/cli/workers.h
 pagesift_gpu_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 pagesift_gpu_LDADD = libpagesift-gpu.la $(JANSSON_LIBS)
+if HAVE_MICROHTTPD
+pagesift_gpu_LDADD += libpsgserver.la $(MICROHTTPD_LIBS)
+endif
 # Peers of bench jobs
 if HAVE_GLIB
 pagesift_gpu_SOURCES += src/cli/bench_jobs_glib.c
@@ -30,4 +33,4 @@ pagesift_gpu_LDADD += $(UV_LIBS)
 endif
 dist_man_MANS += docs/man/pagesift-gpu.1 docs/man/pagesift-gpu-bench.1 \
 	docs/man/pagesift-gpu-doctor.1 \
-	docs/man/pagesift-gpu-model.1 docs/man/pagesift-gpu-ocr.1
+	docs/man/pagesift-gpu-model.1 docs/man/pagesift-gpu-ocr.1 docs/man/pagesift-gpu-serve.1

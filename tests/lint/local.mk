@@ -9,7 +9,7 @@ lint: $(BUILT_SOURCES)
 	@$(SHELL) $(top_srcdir)/tests/lint/lint.sh $(top_srcdir) $(top_builddir) -std=c11 -DHAVE_CONFIG_H \
 		-I$(abs_top_builddir) -I$(abs_top_builddir)/src -I$(abs_top_srcdir)/include \
 		-I$(abs_top_srcdir)/src -I$(abs_top_srcdir)/tests -I$(abs_top_srcdir) $(CK_CFLAGS) $(CHECK_CFLAGS) \
-		$(LEPT_CFLAGS) $(JANSSON_CFLAGS) $(GLIB_CFLAGS) $(UV_CFLAGS) $(PANGO_CFLAGS) $(PROTOBUF_C_CFLAGS)
+		$(LEPT_CFLAGS) $(JANSSON_CFLAGS) $(GLIB_CFLAGS) $(UV_CFLAGS) $(PANGO_CFLAGS) $(PROTOBUF_C_CFLAGS) $(MICROHTTPD_CFLAGS)
 
 installcheck-local:
 	@PSG_TOP='$(abs_top_srcdir)' PSG_BUILD='$(abs_top_builddir)' PSG_PREFIX='$(prefix)' \
@@ -34,7 +34,7 @@ TSAN_TESTS = $(filter tests/test_nomem,$(TESTS)) \
 	$(filter tests/test_base tests/test_histogram tests/test_trace tests/test_tensor \
 	tests/test_plans tests/test_jobs_% tests/test_engine% \
 	tests/test_gpu_jobs tests/test_gpu_flight tests/test_gpu_fleet tests/test_gpu_stall tests/test_gpu_storm tests/test_gpu_pages tests/test_gpu_worker \
-	tests/test_kernels tests/test_cli_ocr.sh tests/test_cli_bench.sh,$(TESTS))
+	tests/test_kernels tests/test_cli_ocr.sh tests/test_cli_bench.sh tests/test_serve_ends.sh,$(TESTS))
 VALGRIND = $(LIBTOOL) --mode=execute valgrind --quiet --leak-check=full --errors-for-leak-kinds=definite \
 	--error-exitcode=1
 
