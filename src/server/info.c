@@ -9,8 +9,8 @@
 #include <string.h>
 
 /* A body of JSON; the reply is sent. */
-static enum MHD_Result send_written(srv_request *request, FILE *to, char **text, const size_t *bytes,
-				    unsigned status)
+static enum MHD_Result send_written(srv_request *request, FILE *to, char **text,
+				    const size_t *bytes, unsigned status)
 {
 	srv_reply reply = { .status = status, .type = "application/json" };
 	bool whole = fclose(to) == 0;
