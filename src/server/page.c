@@ -50,7 +50,9 @@ enum MHD_Result srv_page_answer(srv_request *request)
 		       "form-action 'none'; frame-ancestors 'none'",
 		       nonce, nonce);
 	reply.body = strdup(page);
-	for (char *at = reply.body; at != NULL && (at = strstr(at, NONCE_MARK)) != NULL;)
+	if (reply.body == NULL)
+		return MHD_NO;
+	for (char *at = strstr(reply.body, NONCE_MARK); at != NULL; at = strstr(at, NONCE_MARK))
 		memcpy(at, nonce, sizeof(nonce) - 1);
 	return srv_send(request, &reply);
 }
