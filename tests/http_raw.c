@@ -12,7 +12,7 @@
  *   x:COMMAND  runs it by the shell, which has to succeed
  *   r          reads a reply, as its Content-Length says, and prints its status and body
  *   e          reads until the server ends the connection, and prints each status line's status in
- *              what comes, and "end"
+ *              what comes, and "end", or "reset" where the server threw away what was sent
  * What cannot be sent because the server has closed is not told: what it answered is.
  */
 #include "config.h"
@@ -36,6 +36,7 @@
 static int fd;
 static char *taken; /* what has come and was not looked at */
 static size_t n_taken;
+static const char *how = "end"; /* the connection ended */
 
 static void stop(const char *why)
 {
@@ -131,6 +132,8 @@ static size_t take(void)
 	n = recv(fd, taken + n_taken, MOST - n_taken, 0);
 	if (n < 0 && errno != ECONNRESET)
 		stop("recv");
+	if (n < 0)
+		how = "reset";
 	if (n > 0)
 		n_taken += (size_t)n;
 	taken[n_taken] = '\0';
@@ -144,7 +147,7 @@ static void read_reply(void)
 
 	while ((end = strstr(taken, "\r\n\r\n")) == NULL)
 		if (take() == 0) {
-			(void)puts("end");
+			(void)puts(how);
 			return;
 		}
 	head = (size_t)(end - taken) + 4;
@@ -168,7 +171,7 @@ static void read_all(void)
 	for (at = taken; (at = strstr(at, "HTTP/1.")) != NULL; at += 7)
 		if (isdigit((unsigned char)at[9]))
 			(void)printf("%.3s\n", at + 9);
-	(void)puts("end");
+	(void)puts(how);
 }
 
 static void repeat(const char *text, char *data)

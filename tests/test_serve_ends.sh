@@ -66,6 +66,8 @@ ending() {
 	until grep -q alive second; do sleep 0.05; done
 	kill -TERM "$served"
 	until grep -q 'ending: 1 request is in flight' err; do sleep 0.05; done
+	ask /healthz
+	right "new connections are refused meanwhile: $code" [ "$code" = "curl 7" ]
 	touch draining
 	wait "$first" "$second"
 	got=0

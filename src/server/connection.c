@@ -101,7 +101,7 @@ void srv_connection_end(srv_connections *connections, srv_connection *connection
 {
 	(void)pthread_mutex_lock(&connections->lock);
 	unwatch(connections, connection);
-	if (connection->linger && !connection->ended)
+	if ((connection->linger || connection->phase == SRV_READING) && !connection->ended)
 		linger(connections, connection->fd);
 	*connection->link = connection->next;
 	if (connection->next != NULL)

@@ -171,9 +171,9 @@ static bool drain(srv_server *server)
 
 	atomic_store(&server->draining, true);
 	srv_notify("STOPPING=1");
+	srv_http_quiesce(server);
 	if (left > 0)
 		srv_say("ending: %lld request%s in flight", left, left == 1 ? " is" : "s are");
-	srv_http_quiesce(server);
 	if (wait_for_requests(server, psg_now_ns() + limit_ns))
 		return true;
 	srv_say("ending: %lld still are in flight, and are cancelled",

@@ -191,6 +191,8 @@ void srv_request_end(srv_request *request, bool sent)
 	}
 	if (request->in_flight)
 		atomic_fetch_sub(&metrics->in_flight, 1);
+	if (!request->begun) /* libmicrohttpd has refused its head */
+		srv_connection_linger(request->client);
 	srv_connection_enter(&server->connections, request->client, SRV_IDLE);
 	srv_work_clear(&request->work);
 	srv_body_free(&request->body);
