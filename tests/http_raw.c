@@ -64,8 +64,10 @@ static int put(const char *data, size_t n)
 	while (n > 0) {
 		ssize_t sent = send(fd, data, n, MSG_NOSIGNAL);
 
-		if (sent <= 0)
+		if (sent <= 0) {
+			how = "reset"; /* it is told once, here or when reading */
 			return 0;
+		}
 		data += sent;
 		n -= (size_t)sent;
 	}

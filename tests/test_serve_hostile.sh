@@ -52,9 +52,9 @@ framing() {
 }
 
 heads() {
-	rawly 's:GET / HTTP/1.1\r\nHost: x\r\nX: ' f:1048576:a 's:\r\n\r\n' e
+	rawly 's:GET / HTTP/1.1\r\nHost: x\r\nX: ' "f:16384:$(printf %064d 0)" 's:\r\n\r\n' e
 	right "a head of 1 MB is refused: $(tr '\n' ' ' <out)" got_is 431 end
-	rawly 's:GET /' f:1048576:a 's: HTTP/1.1\r\n\r\n' e
+	rawly 's:GET /' "f:16384:$(printf %064d 0)" 's: HTTP/1.1\r\n\r\n' e
 	right "so is a path: $(tr '\n' ' ' <out)" got_is 414 end
 	rawly 's:GET / HTTP/1.1\r\nHost: x\r\n' 'f:100000:X: y\r\n' 's:\r\n' e
 	right "and 100000 headers: $(tr '\n' ' ' <out)" got_is 431 end
