@@ -156,7 +156,7 @@ tests_test_schedules_SOURCES = tests/test_schedules.c tests/instrumented.h tests
 	src/jobs/thread.c src/jobs/queue.c src/jobs/heap.c src/jobs/job.c src/jobs/submit.c \
 	src/jobs/keeper.c src/jobs/look.c src/jobs/run.c src/jobs/serve.c src/jobs/executor.c \
 	src/jobs/worker.c src/jobs/counters.c src/jobs/batcher.c \
-	src/jobs/batch.c src/jobs/flight.c src/jobs/fleet.c src/jobs/route.c src/jobs/move.c \
+	src/jobs/batch.c src/jobs/batch_run.c src/jobs/flight.c src/jobs/fleet.c src/jobs/route.c src/jobs/move.c \
 	src/jobs/stall.c
 tests_test_schedules_CPPFLAGS = $(TEST_CPPFLAGS) -include tests/schedules/shadow.h
 tests_test_schedules_LDADD = tests/libtschedules.la $(TEST_JOBS) $(TEST_LIBS)

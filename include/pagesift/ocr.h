@@ -128,7 +128,8 @@ PSG_API psg_status psg_ocr_submit(psg_ocr *ocr, const void *data, size_t size, i
 				  psg_error *error);
 
 /* Of a page's future that ended well: the page, borrowed from the future.  Else its status and
- * message. */
+ * message; INVALID while it is not done, which for other threads is until its callback has
+ * returned.  Any thread; never blocks. */
 PSG_API psg_status psg_ocr_page(psg_future *future, const psg_page **page, psg_error *error);
 
 /* Pages in an image file: 1 but for TIFF.  FORMAT: not an image. */

@@ -15,11 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_LISTEN 16 /* chosen, as the server's */
-
 typedef struct values {
 	srv_options server;
-	const char *listen[MAX_LISTEN];
+	const char *listen[SRV_LISTENERS];
 	const char *device, *models;
 	int64_t jobs, limit_side, max_pixels;
 	int log; /* of `logs` */
@@ -41,10 +39,10 @@ static bool parse_listen(const cli_option *option, const char *text, void *field
 	size_t n = 0;
 
 	(void)option;
-	while (n < MAX_LISTEN && list[n] != NULL)
+	while (n < SRV_LISTENERS && list[n] != NULL)
 		n++;
-	(void)snprintf(wanted, size, "one of the first %d addresses", MAX_LISTEN);
-	if (n == MAX_LISTEN || text[0] == '\0')
+	(void)snprintf(wanted, size, "one of the first %d addresses", SRV_LISTENERS);
+	if (n == SRV_LISTENERS || text[0] == '\0')
 		return false;
 	list[n] = text;
 	return true;
@@ -213,7 +211,7 @@ cli_exit cli_serve(int argc, char **argv)
 	if ((v.server.tls_cert == NULL) != (v.server.tls_key == NULL))
 		return cli_usage_error(&usage, "--tls-cert and --tls-key need each other");
 	v.server.listen = v.listen;
-	while (v.server.n_listen < MAX_LISTEN && v.listen[v.server.n_listen] != NULL)
+	while (v.server.n_listen < SRV_LISTENERS && v.listen[v.server.n_listen] != NULL)
 		v.server.n_listen++;
 	v.server.log_requests = v.log == LOG_REQUESTS || v.server.log_json;
 	v.server.ocr.models_dir = v.models;

@@ -12,7 +12,7 @@ pkginclude_HEADERS += include/pagesift/job.h include/pagesift/shared.h include/p
 # batches of several jobs
 libpsgjobs_la_SOURCES += src/jobs/fit.h src/jobs/choice.h src/jobs/rows.h src/jobs/batcher.h \
 	src/jobs/batch.h src/jobs/flight.h src/jobs/submit.h src/jobs/serve.h \
-	src/jobs/fit.c src/jobs/choice.c src/jobs/rows.c src/jobs/batcher.c src/jobs/batch.c src/jobs/flight.c
+	src/jobs/fit.c src/jobs/choice.c src/jobs/rows.c src/jobs/batcher.c src/jobs/batch.c src/jobs/batch_run.c src/jobs/flight.c
 pkginclude_HEADERS += include/pagesift/batch.h
 # devices that do not answer
 libpsgjobs_la_SOURCES += src/jobs/stall.h src/jobs/stall.c

@@ -11,9 +11,7 @@
 #include <strings.h>
 
 #define FORM_BUFFER 4096 /* bytes of a part's head: more is no form that we read (chosen) */
-#define FIELD_BYTES                                                                                \
-	64 /* of a field that is no file; the longest that means something is shorter              \
-	    */
+#define FIELD_BYTES 64   /* of a field that is no file: longer than what means something */
 #define FIRST_ROOM 65536 /* bytes, where the length is not known before (chosen) */
 
 static bool refuse(srv_body *body, srv_problem_kind kind, const char *detail)

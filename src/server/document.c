@@ -10,13 +10,15 @@
 #include <strings.h>
 
 static const struct {
-	const char *name, *type;
+	const char *name, *type, *sent; /* sent: the type with its charset */
 	psg_format format;
 } formats[SRV_N_FORMATS] = {
-	[SRV_JSON] = { "json", "application/json", PSG_FORMAT_JSON },
-	[SRV_TEXT] = { "text", "text/plain", PSG_FORMAT_TEXT },
-	[SRV_TSV] = { "tsv", "text/tab-separated-values", PSG_FORMAT_TSV },
-	[SRV_HOCR] = { "hocr", "text/html", PSG_FORMAT_HOCR },
+#define TEXT_TYPE(type) type, type "; charset=utf-8"
+	[SRV_JSON] = { "json", "application/json", "application/json", PSG_FORMAT_JSON },
+	[SRV_TEXT] = { "text", TEXT_TYPE("text/plain"), PSG_FORMAT_TEXT },
+	[SRV_TSV] = { "tsv", TEXT_TYPE("text/tab-separated-values"), PSG_FORMAT_TSV },
+	[SRV_HOCR] = { "hocr", TEXT_TYPE("text/html"), PSG_FORMAT_HOCR },
+#undef TEXT_TYPE
 };
 
 srv_format srv_format_of(const char *name)
@@ -30,14 +32,12 @@ srv_format srv_format_of(const char *name)
 
 const char *srv_format_type(srv_format format)
 {
-	static const char *const types[SRV_N_FORMATS] = {
-		[SRV_JSON] = "application/json",
-		[SRV_TEXT] = "text/plain; charset=utf-8",
-		[SRV_TSV] = "text/tab-separated-values; charset=utf-8",
-		[SRV_HOCR] = "text/html; charset=utf-8",
-	};
+	return formats[format].sent;
+}
 
-	return types[format];
+const char *srv_format_name(srv_format format)
+{
+	return formats[format].name;
 }
 
 /* --- Accept --- */

@@ -22,5 +22,6 @@ srv_format srv_format_of(const char *name);
 /* The one that Accept prefers; SRV_N_FORMATS: none.  NULL: JSON. */
 srv_format srv_format_accepted(const char *accept);
 const char *srv_format_type(srv_format format); /* Content-Type */
+const char *srv_format_name(srv_format format);
 
 #endif

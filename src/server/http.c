@@ -140,5 +140,4 @@ void srv_http_stop(srv_server *server)
 	for (size_t i = 0; i < server->listeners.n; i++)
 		if (server->daemons[i] != NULL)
 			MHD_stop_daemon(server->daemons[i]);
-	/* libmicrohttpd has closed those that were not quiesced. */
 }

@@ -2,6 +2,7 @@
 /* What the server tells of itself: /healthz, /readyz, /v1/info, /metrics. */
 #include "config.h"
 
+#include "server/document.h"
 #include "server/request.h"
 #include "server/say.h"
 
@@ -143,10 +144,11 @@ enum MHD_Result srv_info_answer(srv_request *request)
 
 	if (to == NULL)
 		return MHD_NO;
-	(void)fprintf(to,
-		      "{\"version\":\"%s\",\"uptime_seconds\":%.3f,\"formats\":[\"json\","
-		      "\"text\",\"tsv\",\"hocr\"],",
+	(void)fprintf(to, "{\"version\":\"%s\",\"uptime_seconds\":%.3f,\"formats\":[",
 		      psg_version(), (double)(psg_now_ns() - server->started_ns) / 1e9);
+	for (size_t i = 0; i < SRV_N_FORMATS; i++)
+		(void)fprintf(to, "%s\"%s\"", i > 0 ? "," : "", srv_format_name((srv_format)i));
+	(void)fputs("],", to);
 	put_models(to, server);
 	put_limits(to, server);
 	put_devices(to, server);

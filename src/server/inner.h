@@ -68,12 +68,12 @@ void srv_engines_reap(srv_server *server);
 psg_status srv_http_start(srv_server *server, psg_error *error);
 /* No new connections. */
 void srv_http_quiesce(srv_server *server);
-/* No request is in flight. */
+/* They were quiesced, or else would close our sockets; no request is in flight. */
 void srv_http_stop(srv_server *server);
 
 /* --- health.c --- */
 
-/* May a request for text be accepted?  OK, or why not; *how tells it in words: the device. */
+/* May a request for text be accepted?  OK, or why not. */
 psg_status srv_ready(srv_server *server, psg_error *error);
 
 #endif

@@ -198,7 +198,9 @@ static psg_status live(srv_server *server, bool *no_models, psg_error *error)
 
 	if (status == PSG_OK) {
 		status = srv_engine_open(server, &engine, error);
-		*no_models = status != PSG_OK && status != PSG_NOMEM;
+		/* What psg_ocr_open says of them; a page may fail for other reasons. */
+		*no_models =
+			status == PSG_INVALID || status == PSG_FORMAT || status == PSG_UNSUPPORTED;
 	}
 	if (status == PSG_OK) {
 		srv_engine_swap(server, engine);
@@ -210,6 +212,8 @@ static psg_status live(srv_server *server, bool *no_models, psg_error *error)
 			srv_say("ending without them");
 			_exit(0);
 		}
+	} else {
+		srv_http_quiesce(server);
 	}
 	end(server);
 	return status;

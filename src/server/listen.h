@@ -3,9 +3,7 @@
 #ifndef PSG_SERVER_LISTEN_H
 #define PSG_SERVER_LISTEN_H
 
-#include <pagesift/error.h>
-
-#define SRV_LISTENERS 16 /* chosen */
+#include "server/server.h"
 
 typedef struct srv_listeners {
 	size_t n;

@@ -266,7 +266,7 @@ static void tell_spreads(FILE *to, const srv_server *server, const psg_stats *st
 		tell_spread(to, server, i, "batch_samples", &stats[i].samples, 1, 7, 1);
 }
 
-/* A process is its metrics' reader's to watch, too; these are all that a dashboard needs. */
+/* Of the newest one, so that they begin again with it. */
 static void tell_engine(FILE *to, srv_server *server)
 {
 	psg_ocr_stats stats = { 0 };
@@ -285,6 +285,7 @@ static void tell_engine(FILE *to, srv_server *server)
 	    (double)stats.moved_jobs);
 }
 
+/* A process is its metrics' reader's to watch, too; these are all that a dashboard needs. */
 static void tell_process(FILE *to)
 {
 	FILE *from = fopen("/proc/self/statm", "re");

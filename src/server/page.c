@@ -3,7 +3,7 @@
  * GET /: the page for people (page.html, which the build makes an array of).
  *
  * Its script and style are inside it, and the only ones that a browser takes: the policy names a
- * number that is drawn for each reply, which stands in place of each SRV_NONCE in the text.
+ * number that is drawn for each reply, which stands in place of each NONCE_MARK in the text.
  */
 #include "config.h"
 

@@ -96,6 +96,8 @@ void *srv_request_new(srv_server *server, const char *uri, struct MHD_Connection
 	return request;
 }
 
+#define ROUTE_WORD(name, path, method, open, answer) " " path
+
 /* False: refused. */
 static bool check_head(srv_request *request, const char *url, const char *method,
 		       const char *version)
@@ -106,8 +108,7 @@ static bool check_head(srv_request *request, const char *url, const char *method
 	if (!srv_check_framing(request, version))
 		return false;
 	if (request->route == NULL)
-		return srv_refuse(request, SRV_NOT_FOUND,
-				  "there is /v1/ocr, /v1/info, /healthz, /readyz, /metrics and /");
+		return srv_refuse(request, SRV_NOT_FOUND, "what there is:" SRV_ROUTES(ROUTE_WORD));
 	if (!srv_route_allows(request->route, method))
 		return srv_refuse(request, SRV_METHOD, "%s is for %s", request->route->path,
 				  srv_route_allow(request->route));

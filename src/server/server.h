@@ -34,13 +34,14 @@ typedef struct srv_options {
 	const char *const *listen; /* "ADDRESS:PORT", "[V6]:PORT", "unix:PATH" */
 	size_t n_listen;           /* none: systemd's sockets, else SRV_LISTEN_DEFAULT */
 	srv_limits limits;
-	psg_ocr_options ocr;            /* max_pages is set by the srv_server */
+	psg_ocr_options ocr;            /* max_pages is set by the server */
 	const char *token_file;         /* NULL: anybody may */
 	const char *tls_cert, *tls_key; /* files; NULL: no TLS */
 	bool log_requests, log_json;
 } srv_options;
 
 #define SRV_LISTEN_DEFAULT "127.0.0.1:8080"
+#define SRV_LISTENERS 16 /* at most (chosen) */
 
 /*
  * Serves until SIGTERM or SIGINT, then drains; a second one of them ends the process.  SIGHUP opens
