@@ -117,7 +117,8 @@ fi
 stop
 right "it ends well: $got" [ "$got" -eq 0 ]
 
-# ends: the connection has; what the client still sent may have been thrown away.
+# ends: the connection has; what the client still sent may have been thrown away.  Called by right.
+# shellcheck disable=SC2317
 ends() { [ "$(cat out)" = end ] || [ "$(cat out)" = reset ]; }
 
 # ---- slow ones; the limits are so short for the test's sake
